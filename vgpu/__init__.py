@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slices of NVIDIA GPUs that the kernel enforces."""
