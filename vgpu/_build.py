@@ -54,13 +54,78 @@ def declarations(header: Path, *flags: str) -> str:
     return re.sub(r"__attribute__\s*\(\(.*?\)\)\)?", "", "\n".join(lines))
 
 
+# The system calls that Python 3.11 has no function for; each returns 0 or -errno.
+SYSCALLS = """
+int sys_ioctl(int fd, unsigned long request, void *arg);
+int sys_mount(const char *source, const char *target, const char *type, unsigned long flags,
+              const char *data);
+int sys_umount(const char *target);
+int sys_unshare(int flags);
+int sys_die_with_parent(void);
+int sys_read_only_tree(const char *path);
+#define CLONE_NEWNS ...
+#define CLONE_NEWPID ...
+#define MS_BIND ...
+#define MS_REC ...
+#define MS_PRIVATE ...
+#define MS_NOSUID ...
+#define MS_NOEXEC ...
+#define MS_NODEV ...
+"""
+
+SYSCALLS_SOURCE = """
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+
+#define OR_ERRNO(call) ((call) < 0 ? -errno : 0)
+
+static int sys_ioctl(int fd, unsigned long request, void *arg)
+{
+    return OR_ERRNO(ioctl(fd, request, arg));
+}
+
+static int sys_mount(const char *source, const char *target, const char *type, unsigned long flags,
+                     const char *data)
+{
+    return OR_ERRNO(mount(source, target, type, flags, data));
+}
+
+static int sys_umount(const char *target)
+{
+    return OR_ERRNO(umount2(target, MNT_DETACH));
+}
+
+static int sys_unshare(int flags)
+{
+    return OR_ERRNO(unshare(flags));
+}
+
+static int sys_die_with_parent(void)
+{
+    return OR_ERRNO(prctl(PR_SET_PDEATHSIG, SIGKILL));
+}
+
+static int sys_read_only_tree(const char *path)
+{
+    struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+
+    return OR_ERRNO(mount_setattr(AT_FDCWD, path, AT_RECURSIVE, &attr, sizeof(attr)));
+}
+"""
+
 ffibuilder = FFI()
 ffibuilder.cdef(TYPES)
 ffibuilder.cdef(macros(HEADER))
 ffibuilder.cdef(declarations(HEADER, f"-I{INCLUDE}"))
+ffibuilder.cdef(SYSCALLS)
 ffibuilder.set_source(
     "vgpu._native",
-    "#include <linux/vgpu.h>",
+    "#include <linux/vgpu.h>\n" + SYSCALLS_SOURCE,
     include_dirs=[os.path.relpath(INCLUDE, ROOT)],
     py_limited_api=True,
 )
