@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a tenant's container gets, as edits of its config.json.
+
+The nodes are FIFOs to the kernel and come as bind mounts: no device-cgroup rule and no entry of
+linux.devices, with which a runtime would make raw nodes. Whatever else of the GPU the config
+carries is taken out, so that a config can never give more than the tenant's own nodes.
+"""
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+Config = dict[str, Any]
+
+# Character devices of the driver: NV_MAJOR_DEVICE_NUMBER, fixed since the first Linux driver
+# (535.309.01 nv-linux.h). UVM's number is dynamic and can only be told by its path.
+NVIDIA_MAJOR = 195
+
+_NODE_PREFIXES = ("/dev/nvidia", "/dev/dri")
+
+# Other tenants' GPUs by number and name. A runtime refuses binds below /proc, so they are masked.
+MASKED_PATHS = (
+    "/proc/driver/nvidia/capabilities",
+    "/proc/driver/nvidia/gpus",
+    "/proc/driver/nvidia/registry",
+)
+
+
+@dataclass(frozen=True)
+class Edits:
+    """Bind mounts (source, destination) and paths that the container shall not read."""
+
+    binds: tuple[tuple[str, str], ...]
+    masked_paths: tuple[str, ...]
+
+
+def edits(directory: str, names: Iterable[str]) -> Edits:
+    """For the nodes of one tenant, as vgpu.nodes lists them."""
+    return Edits(
+        binds=tuple((f"{directory}/{name}", f"/dev/{name}") for name in sorted(names)),
+        masked_paths=MASKED_PATHS,
+    )
+
+
+def apply(config: Config, wanted: Edits) -> Config:
+    """A new config; the one given stays as it is."""
+    result = without_gpus(config)
+    result.setdefault("mounts", []).extend(
+        {
+            "destination": destination,
+            "type": "bind",
+            "source": source,
+            "options": ["bind", "rw", "nosuid", "noexec", "private"],
+        }
+        for source, destination in wanted.binds
+    )
+    linux = result.setdefault("linux", {})
+    masked = linux.setdefault("maskedPaths", [])
+    masked.extend(path for path in wanted.masked_paths if path not in masked)
+    return result
+
+
+def without_gpus(config: Config) -> Config:
+    """Takes out every node of a GPU and every rule that would open one."""
+    result = copy.deepcopy(config)
+    if "mounts" in result:
+        result["mounts"] = [
+            mount for mount in result["mounts"] if not _is_node(mount["destination"])
+        ]
+    linux = result.get("linux", {})
+    if "devices" in linux:
+        linux["devices"] = [
+            device
+            for device in linux["devices"]
+            if not _is_node(device["path"]) and device.get("major") != NVIDIA_MAJOR
+        ]
+    resources = linux.get("resources", {})
+    if "devices" in resources:
+        resources["devices"] = [
+            rule
+            for rule in resources["devices"]
+            if not (rule["allow"] and rule.get("major") == NVIDIA_MAJOR)
+        ]
+    return result
+
+
+def _is_node(path: str) -> bool:
+    return path.startswith(_NODE_PREFIXES)
