@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from vgpu import nodes, syscalls
 from vgpu.errors import VgpuError
+from vgpu.oci.config import OWN_DIRECTORIES
 from vgpu.oci.edits import Config
 
 # How long the container may take to end after 'vgpu run' was asked to.
@@ -105,9 +106,10 @@ def _stage(plan: Plan, stage: str, runc: str) -> list[str]:
         root = os.path.join(stage, "root")
         os.mkdir(root)
         syscalls.bind_tree("/", root)
-        copied = root + nodes.directory(plan.tenant)
-        if os.path.ismount(copied):
-            syscalls.umount(copied)
+        # What the container has of its own: the kernel refuses sysfs on top of sysfs.
+        for path in (*OWN_DIRECTORIES, nodes.directory(plan.tenant), stage):
+            while os.path.ismount(root + path):
+                syscalls.umount(root + path)
         syscalls.read_only_tree(root)
     bundle = os.path.join(stage, "bundle")
     os.mkdir(bundle)
