@@ -13,8 +13,7 @@ from typing import Any
 
 Config = dict[str, Any]
 
-# Character devices of the driver: NV_MAJOR_DEVICE_NUMBER, fixed since the first Linux driver
-# (535.309.01 nv-linux.h). UVM's number is dynamic and can only be told by its path.
+# NV_MAJOR_DEVICE_NUMBER, 535.309.01 nv-linux.h.
 NVIDIA_MAJOR = 195
 
 _NODE_PREFIXES = ("/dev/nvidia", "/dev/dri")
@@ -69,18 +68,22 @@ def without_gpus(config: Config) -> Config:
             mount for mount in result["mounts"] if not _is_node(mount["destination"])
         ]
     linux = result.get("linux", {})
+    # UVM's number is dynamic: it is told by the node that carries it.
+    majors = {NVIDIA_MAJOR}
+    kept = []
+    for device in linux.get("devices", []):
+        if _is_node(device["path"]) or device.get("major") == NVIDIA_MAJOR:
+            majors.add(device.get("major"))
+        else:
+            kept.append(device)
     if "devices" in linux:
-        linux["devices"] = [
-            device
-            for device in linux["devices"]
-            if not _is_node(device["path"]) and device.get("major") != NVIDIA_MAJOR
-        ]
+        linux["devices"] = kept
     resources = linux.get("resources", {})
     if "devices" in resources:
         resources["devices"] = [
             rule
             for rule in resources["devices"]
-            if not (rule["allow"] and rule.get("major") == NVIDIA_MAJOR)
+            if not (rule["allow"] and rule.get("major") in majors)
         ]
     return result
 
