@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boots the guest with simulated GPUs and vgpu loaded."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from vmtest import VM, Machine, kernel
+from vmtest.errors import VMError
+
+from . import image, modules
+from .image import TREE
+
+# Run before the snapshot is taken: what they read is then in the guest's page cache.
+WARM_UP = (
+    ("ldconfig",),
+    ("python3", "-c", "import ctypes, json, subprocess, click"),
+    ("python3", "-c", "import _cffi_backend, pynvml, pyroute2.netlink.generic"),
+    ("sh", "-c", "runc --version; nvidia-smi || true; dmesg > /dev/null"),
+)
+
+VGPU_WRAPPER = """\
+#!/usr/bin/python3 -P
+import sys
+from vgpu.cli.main import run
+sys.argv[0] = "vgpu"
+sys.exit(run())
+"""
+
+# NVIDIA's nodes are made by nvidia-modprobe or udev, which the guest does not have.
+MAKE_NODES = """\
+node() { [ -e "$1" ] || mknod -m 666 "$1" c "$2" "$3"; }
+node /dev/nvidiactl 195 255
+i=0; while [ $i -lt @GPUS@ ]; do node /dev/nvidia$i 195 $i; i=$((i + 1)); done
+major=$(awk '$2 == "nvidia-uvm" { print $1 }' /proc/devices)
+if [ -n "$major" ]; then
+    node /dev/nvidia-uvm $major 0
+    node /dev/nvidia-uvm-tools $major 1
+fi
+"""
+
+
+@dataclass(frozen=True)
+class Options:
+    kernel: str | None = None
+    gpus: int | None = None
+    vram: str | None = None
+    driver: str | None = None
+    icount: bool = False
+    vgpu: bool = True
+    nvsim: bool = True
+    memory: int = 2 << 30
+    snapshot: bool = True
+    module_params: Sequence[str] = field(default_factory=tuple)
+    """Each `module.parameter=value`."""
+
+
+def machine(options: Options) -> Machine:
+    guest_kernel = kernel.get(options.kernel or kernel.default_version())
+    # The layers of a version are those of its branch's newest release in Debian.
+    branch = (options.driver or image.DEFAULT_DRIVER).split(".")[0]
+    return Machine(
+        kernel=guest_kernel,
+        layers=image.layers(guest_kernel, branch),
+        memory=options.memory,
+        icount=options.icount,
+        warm_up=WARM_UP,
+    )
+
+
+def boot(options: Options) -> VM:
+    guest = machine(options)
+    built = modules.build(guest.kernel.version)
+    vm = VM(guest, TREE, snapshot=options.snapshot)
+    try:
+        vm.mount_share()
+        vm.run(_setup_script(options, built), check=True, timeout=120)
+        vm.check_log()
+    except BaseException:
+        vm.close()
+        raise
+    return vm
+
+
+def parameters(options: Options, name: str) -> list[str]:
+    found = []
+    if name == "nvsim":
+        values = {"gpus": options.gpus, "vram": options.vram, "driver": options.driver}
+        found = [f"{key}={value}" for key, value in values.items() if value is not None]
+    for item in options.module_params:
+        module, dot, rest = item.partition(".")
+        if not dot or "=" not in rest or module not in modules.MODULES:
+            raise VMError(
+                f"{item}: not a module parameter", hint="write it as nvsim.block_ns=1000"
+            )
+        if module == name:
+            found.append(rest)
+    return found
+
+
+def _setup_script(options: Options, built: dict[str, object]) -> str:
+    packages = "/usr/local/lib/python3.11/dist-packages"
+    lines = [
+        "set -e",
+        f"mkdir -p {packages}",
+        f"echo {shlex.quote(str(TREE))} > {packages}/vgpu-tree.pth",
+        f"printf %s {shlex.quote(VGPU_WRAPPER)} > /usr/local/bin/vgpu",
+        "chmod 755 /usr/local/bin/vgpu",
+    ]
+    wanted = {"nvsim": options.nvsim, "vgpu": options.vgpu}
+    for name, path in built.items():
+        if wanted[name]:
+            lines.append(shlex.join(["insmod", str(path), *parameters(options, name)]))
+            if name == "nvsim":
+                lines.append(MAKE_NODES.replace("@GPUS@", str(options.gpus or 1)))
+    return "\n".join(lines)
