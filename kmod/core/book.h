@@ -3,7 +3,7 @@
  * A tenant's book of RM clients and RM objects, and of the charges that hang on them.
  *
  * An object is known by (client, handle). It has a parent, it may depend on further objects of the same
- * client (a channel on its VA space), and it may hold a charge. A charge may be shared: RM_DUP_OBJECT
+ * client (a channel on its VA space), and it may hold charges. A charge may be shared: RM_DUP_OBJECT
  * and mappings by UVM keep memory alive after the object that took it was freed, so the bytes go back
  * when the last holder lets go.
  *
@@ -14,7 +14,7 @@
  *	vgpu_book_insert()	publishes the object; the reference now belongs to the object
  *	vgpu_charge_put()	instead of the last two when the driver refused
  *
- * and of a duplicate or an external mapping:
+ * of a duplicate or an external mapping:
  *
  *	vgpu_charge_get()	before forwarding, on the charge of the source: nobody can free it meanwhile
  *	vgpu_book_insert()	(or keep the reference with the mapping), or vgpu_charge_put() on refusal
@@ -56,14 +56,20 @@ struct vgpu_object;
 struct vgpu_client;
 
 /**
- * struct vgpu_dep - "goes when that one goes"; book-private but for @handle
- * @handle: what the object depends on, set by the caller before insertion; 0 or unknown: no dependency
- * @who: the object that depends
+ * struct vgpu_dep - what an object needs of another one of its client
+ * @handle: the other object, set by the caller before insertion; 0 or unknown: nothing
+ * @holds: set by the caller. False: the object goes when the other one goes. True: the object stays and
+ *	keeps the other one's charge alive, as a channel does with the memory of its USERD (535.288.01
+ *	src/nvidia/src/kernel/gpu/fifo/arch/volta/kernel_channel_gv100.c takes a reference of it)
+ * @held: with @holds, the charge; on a detached object as vgpu_object.charge
+ * @who: the object that depends; this and the following are book-private
  * @next: next dependant of the same object
  * @link: what points at this one, NULL when not linked
  */
 struct vgpu_dep {
 	u32 handle;
+	u32 holds;
+	struct vgpu_charge *held;
 	struct vgpu_object *who;
 	struct vgpu_dep *next;
 	struct vgpu_dep **link;
