@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds vgpu._native: the uapi header as the C compiler sees it, and the C that Python runs.
 
-Nothing of the header is typed again here: what it declares is read from the preprocessor's output,
+Nothing of the headers is typed again here: what they declare is read from the preprocessor's output,
 and the compiler checks sizes and offsets when the extension is built and used.
 """
 
@@ -16,6 +16,15 @@ from cffi import FFI
 ROOT = Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "kmod/include/uapi"
 HEADER = INCLUDE / "linux/vgpu.h"
+# In the order of their use: each is declared before the next one names its types.
+CORE_HEADERS = [
+    ROOT / "kmod/core/ledger.h",
+    ROOT / "kmod/core/book.h",
+    ROOT / "kmod/core/range.h",
+    ROOT / "kmod/abi/rm.h",
+    ROOT / "kmod/abi/report.h",
+]
+CORE_SOURCES = sorted((ROOT / "kmod/core").glob("*.c")) + sorted((ROOT / "kmod/abi").glob("*.c"))
 
 TYPES = """
 typedef uint8_t __u8;
@@ -23,6 +32,11 @@ typedef uint16_t __u16;
 typedef uint32_t __u32;
 typedef int32_t __s32;
 typedef uint64_t __u64;
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
 """
 
 
@@ -123,9 +137,16 @@ ffibuilder.cdef(TYPES)
 ffibuilder.cdef(macros(HEADER))
 ffibuilder.cdef(declarations(HEADER, f"-I{INCLUDE}"))
 ffibuilder.cdef(SYSCALLS)
+for core_header in CORE_HEADERS:
+    ffibuilder.cdef(macros(core_header))
+    ffibuilder.cdef(declarations(core_header))
 ffibuilder.set_source(
     "vgpu._native",
-    "#include <linux/vgpu.h>\n" + SYSCALLS_SOURCE,
-    include_dirs=[os.path.relpath(INCLUDE, ROOT)],
+    "#include <linux/vgpu.h>\n"
+    + "".join(f"#include <{header.relative_to(ROOT / 'kmod')}>\n" for header in CORE_HEADERS)
+    + SYSCALLS_SOURCE,
+    include_dirs=[os.path.relpath(INCLUDE, ROOT), "kmod"],
+    sources=[os.path.relpath(source, ROOT) for source in CORE_SOURCES],
+    depends=[os.path.relpath(header, ROOT) for header in [HEADER, *CORE_HEADERS]],
     py_limited_api=True,
 )

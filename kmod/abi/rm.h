@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the requests of NVIDIA's user space mean, by driver version: tables of facts, and one bounds-checked
- * decoder that reads them.
+ * What the requests of NVIDIA's user space mean, by driver version: tables of facts, and one
+ * bounds-checked decoder that reads them.
  *
  * The way of a request on nvidiactl or nvidia<n>:
  *
- *	vgpu_rm_decode()	the outer argument: what is asked, of whom; where the inner argument is
+ *	vgpu_rm_decode()	the outer argument: what is asked of whom, where the inner one is
  *	(the caller copies req.ptr_size bytes from req.ptr, when that is not 0)
  *	vgpu_rm_decode_inner()	the inner argument: sizes, location, dependencies
  *	req.verdict		forward, refuse with a status, refuse with an errno
@@ -14,14 +14,15 @@
  *	vgpu_rm_reply()		status, the handle that the driver chose, the size that it gave
  *	(the caller settles; report.h rewrites what reports)
  *
- * nvidia-uvm has one step less, vgpu_uvm_decode(), since its arguments have no inner part that matters.
+ * nvidia-uvm has one step less, vgpu_uvm_decode(), since its arguments have no inner part that
+ * matters.
  *
- * A row is one command: number, NVIDIA's name, the sizes that are accepted, what it is to us, and where
- * the few fields lie that we read or rewrite. Nothing here is NVIDIA's text: only numbers and names, with
- * the file that publishes them named beside.
+ * A row is one command: number, NVIDIA's name, the sizes that are accepted, what it is to us, and
+ * where the few fields lie that we read or rewrite. Nothing here is NVIDIA's text: only numbers
+ * and names, with the file that publishes them named beside.
  *
- * NVIDIA's sizes are exact, but ioctls carry trailing space: a buffer longer than size_max is accepted only
- * where the driver does so. A shorter one than size_min is refused as the driver refuses it.
+ * Sizes are exact, as the driver's are: a difference means another layout than the one in the
+ * tables, and is refused instead of being guessed at.
  */
 #ifndef VGPU_RM_H
 #define VGPU_RM_H
@@ -52,7 +53,7 @@
 /* What a request on nvidiactl or nvidia<n> is. */
 enum vgpu_rm_op {
 	VGPU_RM_OTHER,		/* forwarded or refused as it is */
-	VGPU_RM_XFER,		/* another request: number in cmd, argument at ptr, ptr_size bytes */
+	VGPU_RM_XFER,		/* another request: number cmd, ptr_size bytes at ptr */
 	VGPU_RM_CARD_INFO,
 	VGPU_RM_ATTACH_GPUS,
 	VGPU_RM_REGISTER_FD,	/* fd */
@@ -89,7 +90,7 @@ enum vgpu_rm_class {
 	VGPU_CLASS_CTXSHARE,
 	VGPU_CLASS_CHANNEL,
 	VGPU_CLASS_ENGINE,	/* copy, video, inline-to-memory: no context buffers of size */
-	VGPU_CLASS_GRAPHICS,	/* compute and graphics objects: the first on a channel makes a context */
+	VGPU_CLASS_GRAPHICS,	/* compute and graphics objects: they make a context */
 	VGPU_CLASS_USERMODE,	/* the doorbell page */
 	VGPU_CLASS_EVENT,
 	VGPU_CLASS_REFUSED,	/* known and not for a tenant */
@@ -107,7 +108,7 @@ enum vgpu_rm_control {
 	VGPU_CONTROL_FB_INFO_V2,
 	VGPU_CONTROL_PIDS,
 	VGPU_CONTROL_PID_INFO,
-	VGPU_CONTROL_CTX_BUFFERS,	/* bytes in the reply: context buffers of one engine object */
+	VGPU_CONTROL_CTX_BUFFERS,	/* bytes in the reply */
 };
 
 enum vgpu_rm_verdict {
@@ -126,12 +127,42 @@ enum vgpu_rm_takes {
 
 /* Names of the fields that rows place. */
 enum vgpu_rm_slot {
-	VGPU_F_CLIENT, VGPU_F_PARENT, VGPU_F_OBJECT, VGPU_F_CLASS, VGPU_F_CMD, VGPU_F_FLAGS,
-	VGPU_F_SRC_CLIENT, VGPU_F_SRC_OBJECT, VGPU_F_FD, VGPU_F_PTR, VGPU_F_PTR_SIZE, VGPU_F_STATUS,
-	VGPU_F_SIZE, VGPU_F_LIMIT, VGPU_F_ATTR, VGPU_F_ATTR2, VGPU_F_MEM_FLAGS, VGPU_F_TOTAL, VGPU_F_FREE,
-	VGPU_F_BASE, VGPU_F_LENGTH, VGPU_F_UUID, VGPU_F_GPU_ID, VGPU_F_MINOR, VGPU_F_INSTANCE,
-	VGPU_F_COUNT, VGPU_F_LIST, VGPU_F_DEEP_PTR, VGPU_F_INDEX, VGPU_F_VALUE, VGPU_F_RESULT,
-	VGPU_F_DEP, VGPU_F_ENGINE, VGPU_F_ANSWER, VGPU_F_LAST_FAILED, VGPU_F_EXCLUDED,
+	VGPU_F_CLIENT,
+	VGPU_F_PARENT,
+	VGPU_F_OBJECT,
+	VGPU_F_CLASS,
+	VGPU_F_CMD,
+	VGPU_F_FLAGS,
+	VGPU_F_SRC_CLIENT,
+	VGPU_F_SRC_OBJECT,
+	VGPU_F_FD,
+	VGPU_F_PTR,		/* inner argument */
+	VGPU_F_PTR_SIZE,
+	VGPU_F_STATUS,
+	VGPU_F_SIZE,		/* of memory, in and out */
+	VGPU_F_ATTR,		/* NVOS32_ATTR_* */
+	VGPU_F_ATTR2,
+	VGPU_F_MEM_FLAGS,	/* NVOS32_ALLOC_FLAGS_* */
+	VGPU_F_DESCRIPTOR,	/* NVOS32_DESCRIPTOR_TYPE_* */
+	VGPU_F_TOTAL,
+	VGPU_F_FREE,
+	VGPU_F_BASE,
+	VGPU_F_LENGTH,
+	VGPU_F_UUID,
+	VGPU_F_GPU_ID,
+	VGPU_F_MINOR,
+	VGPU_F_INSTANCE,
+	VGPU_F_COUNT,		/* elements used of LIST or behind DEEP_PTR */
+	VGPU_F_LIST,
+	VGPU_F_DEEP_PTR,	/* pointer in an inner argument */
+	VGPU_F_INDEX,
+	VGPU_F_VALUE,
+	VGPU_F_HEIGHT,
+	VGPU_F_PITCH,
+	VGPU_F_PID,
+	VGPU_F_MEMORY,		/* of a process */
+	VGPU_F_DEP,		/* the new object goes when that one goes */
+	VGPU_F_HOLD,		/* the new object keeps that one's memory */
 	VGPU_F_SLOTS,
 };
 
@@ -140,9 +171,9 @@ enum vgpu_rm_slot {
 /**
  * struct vgpu_rm_field - where a field lies
  * @slot: enum vgpu_rm_slot
- * @width: bytes of one element: 1, 2, 4 or 8 for a number
+ * @width: bytes of one element: 1, 2, 4 or 8 for a number, more for a struct
  * @offset: from the start of the argument
- * @count: elements
+ * @count: elements; 0: as many as the argument has room for
  */
 struct vgpu_rm_field {
 	u8 slot;
@@ -151,13 +182,16 @@ struct vgpu_rm_field {
 	u16 count;
 };
 
+#define VGPU_ANY_SIZE	0xffffffffu
+
 /**
  * struct vgpu_rm_row - a command, a class or a control
  * @nr: its number
- * @size: bytes of its argument; 0: it has none
- * @size2: another accepted size, or 0
+ * @size: bytes of its argument; 0: it has none. With @size2 VGPU_ANY_SIZE the least
  * @what: enum vgpu_rm_op, vgpu_rm_class, vgpu_rm_control or vgpu_uvm_op, by table
- * @refuse: 0: forwarded; else what it is refused with: a status for a row with a status, else an errno
+ * @where: enum vgpu_rm_where
+ * @refuse: 0: forwarded; else the RM status it is refused with, or for an escape the errno
+ * @size2: VGPU_ANY_SIZE or 0
  * @nr_fields: entries of @fields
  * @fields: what we read or rewrite
  * @name: NVIDIA's name
@@ -167,38 +201,47 @@ struct vgpu_rm_row {
 	u32 size;
 	u32 size2;
 	u16 what;
-	u16 refuse;
+	u8 where;
+	u8 refuse;
 	u32 nr_fields;
 	const struct vgpu_rm_field *fields;
 	const char *name;
 };
 
+/* On which nodes the driver takes an escape. */
+enum vgpu_rm_where {
+	VGPU_ON_ANY,
+	VGPU_ON_CTL,
+	VGPU_ON_GPU,
+};
+
+struct vgpu_rm_table {
+	const struct vgpu_rm_row *rows;
+	u32 nr;
+};
+
 /**
  * struct vgpu_rm_abi - the tables of one layout
- * @escapes: by ioctl number; a number with two layouts (RM_ALLOC) has two rows that differ by size
+ * @name: of the branch
+ * @escapes: by ioctl number; RM_ALLOC has two rows that differ by size
  * @classes: RM_ALLOC by class
  * @controls: RM_CONTROL by command; commands that are not listed are VGPU_CONTROL_OTHER
  * @functions: VID_HEAP_CONTROL by function
  * @memories: ALLOC_MEMORY by class
  * @uvm: nvidia-uvm by command
- * @items: list elements inside the above (struct vgpu_rm_row.nr is enum vgpu_rm_item)
+ * @items: list elements inside the above, by enum vgpu_rm_item
+ * @channel_size: bytes of NV_CHANNEL_ALLOC_PARAMS, the only struct that differs inside a branch
  */
 struct vgpu_rm_abi {
 	const char *name;
-	const struct vgpu_rm_row *escapes;
-	const struct vgpu_rm_row *classes;
-	const struct vgpu_rm_row *controls;
-	const struct vgpu_rm_row *functions;
-	const struct vgpu_rm_row *memories;
-	const struct vgpu_rm_row *uvm;
-	const struct vgpu_rm_row *items;
-	u32 nr_escapes;
-	u32 nr_classes;
-	u32 nr_controls;
-	u32 nr_functions;
-	u32 nr_memories;
-	u32 nr_uvm;
-	u32 nr_items;
+	const struct vgpu_rm_table *escapes;
+	const struct vgpu_rm_table *classes;
+	const struct vgpu_rm_table *controls;
+	const struct vgpu_rm_table *functions;
+	const struct vgpu_rm_table *memories;
+	const struct vgpu_rm_table *uvm;
+	const struct vgpu_rm_table *items;
+	u32 channel_size;
 };
 
 enum vgpu_rm_item {
@@ -232,7 +275,8 @@ enum vgpu_rm_item {
  * @asked: size asked, as it is in the request
  * @device_instance: of VGPU_CLASS_DEVICE
  * @gpu_id: of the id controls
- * @deps, @nr_deps: handles that the new object depends on
+ * @deps, @nr_deps: handles that the new object needs
+ * @holds: bit n: it holds the memory of deps[n]; else it goes when deps[n] goes
  */
 struct vgpu_rm_req {
 	const struct vgpu_rm_abi *abi;
@@ -265,6 +309,7 @@ struct vgpu_rm_req {
 	u32 device_instance;
 	u32 gpu_id;
 	u32 nr_deps;
+	u32 holds;
 	u32 deps[VGPU_RM_MAX_DEPS];
 };
 
@@ -272,7 +317,8 @@ struct vgpu_rm_req {
  * struct vgpu_rm_result - what the driver answered
  * @status: RM status
  * @object: handle of the new object
- * @bytes: device memory that it gave (VGPU_TAKES_BUFFER), or context buffers (VGPU_CONTROL_CTX_BUFFERS)
+ * @bytes: device memory that it gave (VGPU_TAKES_BUFFER; never less than was asked, whatever the
+ *	buffer says by now), or context buffers (VGPU_CONTROL_CTX_BUFFERS)
  */
 struct vgpu_rm_result {
 	u32 status;
@@ -286,8 +332,8 @@ const struct vgpu_rm_abi *vgpu_rm_abi(const char *version);
 const char *vgpu_rm_version(u32 n);
 
 /*
- * Decodes the outer argument. @ctl: on nvidiactl. Fills @req whatever the bytes are; reads nothing outside
- * buf[0..len). What is unknown, misplaced or of a wrong size gets a verdict to refuse.
+ * Decodes the outer argument. @ctl: on nvidiactl. Fills @req whatever the bytes are; reads nothing
+ * outside buf[0..len). What is unknown, misplaced or of a wrong size gets a verdict to refuse.
  */
 void vgpu_rm_decode(const struct vgpu_rm_abi *abi, bool ctl, u32 nr, const void *buf, u32 len,
 		    struct vgpu_rm_req *req);
@@ -299,13 +345,21 @@ void vgpu_rm_decode_inner(struct vgpu_rm_req *req, const void *inner, u32 len);
 void vgpu_rm_reply(const struct vgpu_rm_req *req, const void *buf, u32 len, const void *inner,
 		   u32 inner_len, struct vgpu_rm_result *result);
 
-/* Writes an RM status into the outer argument. False: it has no status field; fail the ioctl instead. */
+/*
+ * Writes an RM status into the outer argument. False: it has no status field; fail the ioctl
+ * instead.
+ */
 bool vgpu_rm_set_status(const struct vgpu_rm_req *req, void *buf, u32 len, u32 status);
 
-/* Reads or writes a field of a row in buf[0..len); false: the row has no such field, or it lies outside. */
-bool vgpu_rm_get(const struct vgpu_rm_row *row, u32 slot, u32 index, const void *buf, u32 len, u64 *value);
+/*
+ * Reads or writes a field of a row in buf[0..len); false: the row has no such field, or it lies
+ * outside.
+ */
+bool vgpu_rm_get(const struct vgpu_rm_row *row, u32 slot, u32 index, const void *buf, u32 len,
+		 u64 *value);
 bool vgpu_rm_put(const struct vgpu_rm_row *row, u32 slot, u32 index, void *buf, u32 len, u64 value);
 const struct vgpu_rm_field *vgpu_rm_field(const struct vgpu_rm_row *row, u32 slot);
+const struct vgpu_rm_row *vgpu_rm_row(const struct vgpu_rm_table *table, u32 nr);
 const struct vgpu_rm_row *vgpu_rm_item(const struct vgpu_rm_abi *abi, u32 item);
 
 /* What a call on nvidia-uvm is. */
@@ -317,9 +371,14 @@ enum vgpu_uvm_op {
 	VGPU_UVM_PEER,			/* two uuids, both granted */
 	VGPU_UVM_REGISTER_VASPACE,	/* client, object in the book */
 	VGPU_UVM_REGISTER_CHANNEL,	/* client, object in the book */
-	VGPU_UVM_MAP_EXTERNAL,		/* base, length, client, object in the book: holds its charge */
+	/*
+	 * base, length, client, object, uuids: holds the object's charge once for each GPU.
+	 * Replaces what was mapped there on that GPU; a part that is left over keeps the memory
+	 * whole (535.288.01 kernel-open/nvidia-uvm/uvm_map_external.c).
+	 */
+	VGPU_UVM_MAP_EXTERNAL,
 	VGPU_UVM_UNMAP_EXTERNAL,	/* base, length, uuid */
-	VGPU_UVM_FREE,			/* base, length */
+	VGPU_UVM_FREE,			/* base, length of the whole external range */
 	VGPU_UVM_SEMAPHORE_POOL,	/* base, length: the mmap of it follows */
 	VGPU_UVM_PAGEABLE_ACCESS,	/* answered 0 */
 };
@@ -333,10 +392,11 @@ enum vgpu_uvm_op {
  * @size: bytes of its argument
  * @status_offset: of the RM status in it
  * @client, @object: RM handles
- * @base, @length: address range; UVM_FREE of 535 names a length that the driver does not read
+ * @base, @length: address range
  * @flags: of UVM_INITIALIZE
- * @nr_uuids: how many GPUs it names
- * @uuid: offsets of their 16 bytes in the argument
+ * @nr_uuids: how many GPUs it names, all inside the argument
+ * @uuid: offset of the 16 bytes of the first one
+ * @uuid_stride: from one to the next
  */
 struct vgpu_uvm_req {
 	const struct vgpu_rm_row *row;
@@ -353,7 +413,8 @@ struct vgpu_uvm_req {
 	u64 length;
 	u64 flags;
 	u32 nr_uuids;
-	u32 uuid[2];
+	u32 uuid;
+	u32 uuid_stride;
 };
 
 /* Bytes to copy in for @cmd; 0: no argument or unknown. */

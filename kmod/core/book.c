@@ -216,7 +216,10 @@ static void client_unlink(struct vgpu_client *client)
 		client->owner_next->owner_link = client->owner_link;
 }
 
-/* Takes an object out of tree and hash and puts it at the end of the list; whoever depends follows later. */
+/*
+ * Takes an object out of tree and hash and puts it at the end of the list; whoever depends follows
+ * later.
+ */
 static void detach(struct vgpu_book *book, struct vgpu_object *obj, struct gone_list *list)
 {
 	tree_del(obj);
@@ -293,8 +296,8 @@ struct vgpu_object *vgpu_book_drop_all(struct vgpu_book *book)
 	return list.first;
 }
 
-struct vgpu_object *vgpu_book_add_client(struct vgpu_book *book, struct vgpu_client *client, u32 handle,
-					 struct vgpu_owner *owner, void *process)
+struct vgpu_object *vgpu_book_add_client(struct vgpu_book *book, struct vgpu_client *client,
+					 u32 handle, struct vgpu_owner *owner, void *process)
 {
 	struct vgpu_object *gone = vgpu_book_remove(book, handle, handle);
 
@@ -380,7 +383,9 @@ u64 vgpu_book_usage(struct vgpu_book *book, const struct vgpu_ledger *ledger, co
 	memset(bytes, 0, VGPU_CHARGE_KINDS * sizeof(bytes[0]));
 	book->walk++;
 	for (owner = book->clients; owner; owner = owner->next) {
-		if ((process && owner->process != process) || (client && owner->root.handle != client))
+		if (process && owner->process != process)
+			continue;
+		if (client && owner->root.handle != client)
 			continue;
 		for (obj = owner->root.child; obj; obj = vgpu_object_next(obj)) {
 			count(obj->charge, ledger, book->walk, bytes);

@@ -2,11 +2,13 @@
 /*
  * The memory account of one slice.
  *
- * A charge is taken before the request is forwarded (try_charge), corrected to the size that the driver
- * gave (settle) and given back (uncharge). Bytes are compared by subtraction, so no sum can overflow.
+ * A charge is taken before the request is forwarded (try_charge), corrected to the size that the
+ * driver gave (settle) and given back (uncharge). Bytes are compared by subtraction, so no sum can
+ * overflow.
  *
- * Invariant: cur is the sum of kind[], and cur <= max unless set_max was forced or a settle found that
- * the driver gave more than was asked; then every further charge is refused until cur is below max.
+ * Invariant: cur is the sum of kind[], and cur <= max unless set_max was forced or a settle found
+ * that the driver gave more than was asked; then every further charge is refused until cur is
+ * below max.
  */
 #ifndef VGPU_LEDGER_H
 #define VGPU_LEDGER_H
@@ -48,9 +50,9 @@ int vgpu_ledger_try_charge(struct vgpu_ledger *ledger, u32 kind, u64 bytes);
 int vgpu_ledger_uncharge(struct vgpu_ledger *ledger, u32 kind, u64 bytes);
 
 /*
- * The driver gave @real bytes where @charged are on the account. The difference is booked either way,
- * also above max, because the memory is taken. 0; -ERANGE: that kind holds less than @charged, or the
- * sum would not fit 64 bits; nothing is changed then.
+ * The driver gave @real bytes where @charged are on the account. The difference is booked either
+ * way, also above max, because the memory is taken. 0; -ERANGE: that kind holds less than
+ * @charged, or the sum would not fit 64 bits; nothing is changed then.
  */
 int vgpu_ledger_settle(struct vgpu_ledger *ledger, u32 kind, u64 charged, u64 real);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * All that kmod/core and kmod/abi need from their host: fixed-width types, bool, size_t, offsetof,
- * errno numbers, memcpy, memmove and memset. The same sources are compiled into the module and into
- * Python. They take no lock, read no clock, allocate and print nothing: the caller holds the lock that
- * guards what it passes, and owns its memory.
+ * errno numbers, memcpy, memmove and memset. The same sources are compiled into the module and
+ * into Python. They take no lock, read no clock, allocate and print nothing: the caller holds the
+ * lock that guards what it passes, and owns its memory.
  */
 #ifndef VGPU_PORT_H
 #define VGPU_PORT_H

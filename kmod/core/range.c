@@ -2,8 +2,8 @@
 #include "range.h"
 
 /*
- * A treap: a search tree by base, a heap by priority. Equal bases go right, so that walking from the first
- * node with a base meets all of them.
+ * A treap: a search tree by base, a heap by priority. Equal bases go right, so that walking from
+ * the first node with a base meets all of them.
  */
 
 void vgpu_ranges_init(struct vgpu_ranges *ranges, u32 seed)

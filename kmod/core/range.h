@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The VA ranges of one nvidia-uvm file that hold charges: external mappings of RM memory (they keep the
- * memory alive after RM_FREE) and managed ranges (charged by length).
+ * The VA ranges of one nvidia-uvm file that hold charges: external mappings of RM memory (they
+ * keep the memory alive after RM_FREE) and managed ranges (charged by length).
  *
- * A range goes when a request covers it whole. What is covered in part stays, because the driver may
- * still hold all of its memory.
+ * A range goes when a request covers it whole. What is covered in part stays, because the driver
+ * may still hold all of its memory.
  *
- * A balanced tree by base address; ranges may overlap (one a GPU). The caller owns the memory and holds
- * the lock of the book.
+ * A balanced tree by base address; ranges may overlap (one a GPU). The caller owns the memory and
+ * holds the lock of the book.
  */
 #ifndef VGPU_RANGE_H
 #define VGPU_RANGE_H
@@ -19,8 +19,9 @@
  * @base: first byte, set by the caller
  * @length: bytes, set by the caller
  * @tag: which of the ranges at one place (a GPU); 0 stands for any when ranges are taken
- * @charge: the reference that the range holds, set by the caller. On a detached range: non-NULL when it
- *	was the last holder; the bytes are back on the ledger and the caller frees the charge
+ * @charge: the reference that the range holds, set by the caller. On a detached range: non-NULL
+ *	when it was the last holder; the bytes are back on the ledger and the caller frees the
+ *	charge
  * @gone: next in a list of detached ranges
  * @parent, @left, @right, @priority: the tree; private
  */
@@ -55,8 +56,8 @@ void vgpu_ranges_init(struct vgpu_ranges *ranges, u32 seed);
 int vgpu_ranges_add(struct vgpu_ranges *ranges, struct vgpu_range *range);
 
 /*
- * Detaches the ranges with tag @tag (0: any) that lie whole inside [base, base + length) and puts their
- * charges. The list goes by @gone.
+ * Detaches the ranges with tag @tag (0: any) that lie whole inside [base, base + length) and puts
+ * their charges. The list goes by @gone.
  */
 struct vgpu_range *vgpu_ranges_take(struct vgpu_ranges *ranges, u64 base, u64 length, u64 tag);
 
