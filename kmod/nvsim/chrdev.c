@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* /dev/nvidiactl and /dev/nvidiaN: major 195 as nvidia-frontend of 535 registers it. */
 #include <linux/cdev.h>
-#include <linux/compat.h>
 #include <linux/device.h>
 #include <linux/file.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 
-#include "nvsim.h"
+#include "escape.h"
+#include "object.h"
 
 #define NVSIM_MINORS	256
 
@@ -44,7 +44,6 @@ static int nvsim_open(struct inode *inode, struct file *file)
 	init_waitqueue_head(&nvf->wait);
 	spin_lock_init(&nvf->event_lock);
 	spin_lock_init(&nvf->mmap_lock);
-	INIT_LIST_HEAD(&nvf->os_events);
 	INIT_LIST_HEAD(&nvf->clients);
 
 	if (minor != NVSIM_MINOR_CTL) {
@@ -66,7 +65,14 @@ static int nvsim_release(struct inode *inode, struct file *file)
 {
 	struct nvsim_file *nvf = nvsim_file(file);
 
+	/* Nobody else can reach this file any more: the last reference on it is gone. */
+	mutex_lock(&nvsim_rm_lock);
+	nvsim_file_free_clients(nvf);
+	mutex_unlock(&nvsim_rm_lock);
+	nvsim_file_free_events(nvf);
 	nvsim_mmap_release(nvf);
+	if (nvf->exported)
+		nvsim_mem_put(nvf->exported);
 	if (nvf->ctl)
 		fput(nvf->ctl);
 	file->private_data = NULL;
@@ -103,6 +109,8 @@ static const struct file_operations nvsim_fops = {
 	.open		= nvsim_open,
 	.release	= nvsim_release,
 	.poll		= nvsim_poll,
+	.unlocked_ioctl	= nvsim_ioctl,
+	.compat_ioctl	= nvsim_ioctl,
 	.mmap		= nvsim_mmap,
 	.llseek		= noop_llseek,
 };

@@ -13,11 +13,6 @@ void nvsim_engine_stop(struct nvsim_gpu *gpu)
 {
 }
 
-u64 nvsim_engine_busy_ns(struct nvsim_gpu *gpu)
-{
-	return 0;
-}
-
 u32 nvsim_group_alloc(struct nvsim_alloc *a)
 {
 	return NV_OK;

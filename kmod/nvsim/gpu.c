@@ -3,7 +3,7 @@
 #include <linux/fdtable.h>
 #include <linux/file.h>
 
-#include "nvsim.h"
+#include "usage.h"
 
 struct nvsim_gpu nvsim_gpus[NVSIM_MAX_GPUS];
 
@@ -82,6 +82,8 @@ void nvsim_gpus_exit(void)
 {
 	unsigned int i;
 
-	for (i = nvsim_config.gpus; i--;)
+	for (i = nvsim_config.gpus; i--;) {
 		nvsim_engine_stop(&nvsim_gpus[i]);
+		nvsim_usage_exit(&nvsim_gpus[i]);
+	}
 }

@@ -32,7 +32,7 @@ static unsigned long channel_bytes = 1UL << 20;
 module_param(channel_bytes, ulong, 0444);
 MODULE_PARM_DESC(channel_bytes, "device memory that a channel takes and no ioctl names");
 
-static unsigned long context_bytes = 64UL << 20;
+static unsigned long context_bytes = 4UL << 20;
 module_param(context_bytes, ulong, 0444);
 MODULE_PARM_DESC(context_bytes, "device memory that a compute object takes and no ioctl names");
 
@@ -134,8 +134,14 @@ static int __init nvsim_init(void)
 	err = nvsim_uvm_init(nvsim_device_class);
 	if (err)
 		goto err_chrdev;
+	err = nvsim_proc_init();
+	if (err)
+		goto err_uvm;
+	nvsim_debugfs_init();
 	return 0;
 
+err_uvm:
+	nvsim_uvm_exit();
 err_chrdev:
 	nvsim_chrdev_exit();
 err_gpus:
@@ -145,6 +151,8 @@ err_gpus:
 
 static void __exit nvsim_exit(void)
 {
+	nvsim_debugfs_exit();
+	nvsim_proc_exit();
 	nvsim_uvm_exit();
 	nvsim_chrdev_exit();
 	nvsim_gpus_exit();

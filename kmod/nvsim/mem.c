@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 
 #include "books.h"
+#include "memory.h"
 #include "nvsim.h"
 
 u32 nvsim_mem_create(struct nvsim_client *client, struct nvsim_gpu *gpu, enum nvsim_where where,
@@ -81,4 +82,48 @@ struct page *nvsim_mem_page(struct nvsim_mem *mem, pgoff_t index, bool create)
 	}
 	mutex_unlock(&mem->lock);
 	return page;
+}
+
+#define NVSIM_PIN_BATCH		64
+
+u32 nvsim_mem_pin(u64 address, u64 size, bool writable, struct nvsim_mem **result)
+{
+	unsigned int gup = FOLL_LONGTERM | (writable ? FOLL_WRITE : 0);
+	struct page *pages[NVSIM_PIN_BATCH];
+	struct nvsim_mem *mem;
+	unsigned long index = 0;
+	u32 status;
+	int got, i, err;
+
+	status = nvsim_mem_create(NULL, NULL, NVSIM_MEM_USER, 0, size, &mem);
+	if (status != NV_OK)
+		return status;
+	while (index < size >> PAGE_SHIFT) {
+		got = pin_user_pages_fast(address + (index << PAGE_SHIFT),
+					  min_t(u64, (size >> PAGE_SHIFT) - index, NVSIM_PIN_BATCH),
+					  gup, pages);
+		if (got <= 0) {
+			status = NV_ERR_INVALID_ADDRESS;
+			goto err;
+		}
+		for (i = 0; i < got; i++) {
+			err = xa_err(xa_store(&mem->pages, index, pages[i], GFP_KERNEL_ACCOUNT));
+			if (err) {
+				unpin_user_pages(&pages[i], got - i);
+				status = NV_ERR_NO_MEMORY;
+				goto err;
+			}
+			index++;
+		}
+		if (fatal_signal_pending(current)) {
+			status = NV_ERR_OPERATING_SYSTEM;
+			goto err;
+		}
+	}
+	*result = mem;
+	return NV_OK;
+
+err:
+	nvsim_mem_put(mem);
+	return status;
 }

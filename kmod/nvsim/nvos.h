@@ -60,6 +60,7 @@
 #define TURING_USERMODE_A		0xc461
 #define AMPERE_CHANNEL_GPFIFO_A		0xc56f
 #define AMPERE_DMA_COPY_B		0xc7b5
+#define AMPERE_B			0xc797
 #define AMPERE_COMPUTE_B		0xc7c0
 #define NV_CONFIDENTIAL_COMPUTE		0xcb33
 
@@ -345,6 +346,13 @@ struct nvos56 {				/* RM_UPDATE_DEVICE_MAPPING_INFO */
 	u32 pad1;
 };
 static_assert(sizeof(struct nvos56) == 40);
+
+/* rs_access.h */
+#define RS_SHARE_TYPE_ALL			1
+#define RS_SHARE_TYPE_OS_SECURITY_TOKEN		2
+#define RS_SHARE_TYPE_CLIENT			3
+#define RS_SHARE_TYPE_PID			4
+#define RS_SHARE_ACTION_FLAG_REVOKE		1
 
 struct rs_share_policy {
 	u32 target;

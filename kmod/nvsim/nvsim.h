@@ -26,6 +26,7 @@
 #include <linux/pid.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
@@ -37,6 +38,8 @@ struct dentry;
 struct vm_area_struct;
 
 #define NVSIM_MAX_GPUS		16
+#define NVSIM_PCI_VENDOR	0x10de
+#define NVSIM_PCI_DEVICE	0x2230	/* GA102GL */
 #define NVSIM_GPU_ID(index)	(0x100U * ((index) + 1))	/* PCI bus in bits 15..8, as RM makes it */
 
 /* Module parameters (main.c) */
@@ -95,10 +98,12 @@ struct nvsim_file {
 	struct address_space mapping;		/* f_mapping of this GPU file alone; unused for nvidiactl */
 	wait_queue_head_t wait;
 	spinlock_t event_lock;
-	struct list_head os_events;		/* ALLOC_OS_EVENT; event_lock */
 	unsigned int events_pending;		/* poll() has something to say; event_lock */
 	struct file *ctl;			/* REGISTER_FD: reference on an nvidiactl; nvsim_rm_lock */
+	bool gpus_attached;			/* ATTACH_GPUS_TO_FD was said; nvsim_rm_lock */
 	struct list_head clients;		/* made through this nvidiactl; nvsim_rm_lock */
+	struct nvsim_mem *exported;		/* memory that an export put in it; nvsim_rm_lock */
+	u32 exported_class;
 	spinlock_t mmap_lock;
 	struct nvsim_mmap_context *mmap_context; /* at most one, mmap_lock; owned by mmap.c */
 };
@@ -150,7 +155,6 @@ struct nvsim_mem {
 	struct nvsim_account *account;	/* NVSIM_MEM_DEVICE */
 	struct mutex lock;
 	struct xarray pages;		/* index -> struct page; entries stay until release */
-	unsigned long pinned;		/* NVSIM_MEM_USER: number of pages */
 };
 
 struct nvsim_client;
@@ -174,6 +178,9 @@ struct nvsim_client {
 	struct nvsim_file *owner;	/* the nvidiactl file that made it: F5 */
 	struct list_head owner_link;
 	struct pid *pid;		/* tgid of who made it: F6 */
+	kuid_t euid;			/* of who made it */
+	u32 shared;			/* who may duplicate its objects: BIT(RS_SHARE_TYPE_*) */
+	u32 shared_with;		/* client, for RS_SHARE_TYPE_CLIENT */
 	struct xarray objects;		/* handle -> struct nvsim_object */
 	u32 next_handle;		/* generated ones, 0xcaf00001 and up */
 	struct nvsim_object *root;
@@ -192,6 +199,8 @@ struct nvsim_object {
 	struct nvsim_gpu *gpu;		/* NULL above a device */
 	struct nvsim_mem *mem;		/* of a memory object; one reference */
 	struct nvsim_mem *implicit;	/* device memory that no ioctl names; one reference */
+	u32 shared;			/* as in the client, for this object */
+	u32 shared_with;
 	void *data;			/* of the class */
 };
 
@@ -219,13 +228,14 @@ struct nvsim_alloc {
 
 enum nvsim_implicit { NVSIM_TAKES_NOTHING, NVSIM_TAKES_CHANNEL, NVSIM_TAKES_CONTEXT };
 
-/* Which parents a class accepts, as bits. */
+/* Which parents a class accepts, as bits; ANY is any of these, never a leaf of the tree. */
 #define NVSIM_UNDER_ROOT	BIT(0)
 #define NVSIM_UNDER_DEVICE	BIT(1)
 #define NVSIM_UNDER_SUBDEVICE	BIT(2)
 #define NVSIM_UNDER_GROUP	BIT(3)
 #define NVSIM_UNDER_CHANNEL	BIT(4)
-#define NVSIM_UNDER_ANY		BIT(5)
+#define NVSIM_UNDER_ENGINE	BIT(5)
+#define NVSIM_UNDER_ANY		GENMASK(5, 0)
 
 struct nvsim_class {
 	u32 id;
@@ -233,6 +243,7 @@ struct nvsim_class {
 	bool params_required;
 	u8 parents;
 	enum nvsim_implicit takes;
+	u8 needs[3];			/* words of params, plus one, with what must outlive it */
 	u32 (*alloc)(struct nvsim_alloc *a);		/* RM status; may be NULL */
 	void (*free)(struct nvsim_object *obj);		/* may be NULL */
 };
@@ -284,8 +295,6 @@ struct nvsim_control_table {
 
 int nvsim_engine_start(struct nvsim_gpu *gpu);
 void nvsim_engine_stop(struct nvsim_gpu *gpu);
-/* Busy time of the GPU since start, and of one client's channels on it, for utilisation figures. */
-u64 nvsim_engine_busy_ns(struct nvsim_gpu *gpu);
 
 /* 0xa06c.... 0xc36f.... 0x906f.... and whatever else concerns channels and groups. */
 extern const struct nvsim_control_table nvsim_engine_controls;
@@ -313,6 +322,9 @@ void nvsim_usermode_free(struct nvsim_object *obj);
 u32 nvsim_reserve_alloc(struct nvsim_alloc *a);
 void nvsim_reserve_free(struct nvsim_object *obj);
 
+/* A memory object's handle goes: whatever RM_MAP_MEMORY_DMA mapped of it under this handle too. */
+void nvsim_memory_freed(struct nvsim_object *memory);
+
 /* RM_MAP_MEMORY after F1, F5 and F6: target gets the mmap context (one per file). */
 u32 nvsim_map_memory(struct nvsim_file *caller, struct nvsim_object *memory,
 		     struct nvsim_file *target, u64 offset, u64 length, u32 flags);
@@ -332,6 +344,12 @@ void nvsim_uvm_exit(void);
 
 /* ---- The core's own parts ---- */
 
+/*
+ * The engine says what was busy for whom (usage.c), in ktime_get_ns() time, in pieces and as it goes:
+ * utilisation figures come from it. Process context.
+ */
+void nvsim_usage_busy(struct nvsim_gpu *gpu, struct pid *pid, u64 start_ns, u64 end_ns);
+
 int nvsim_chrdev_init(void);
 void nvsim_chrdev_exit(void);
 extern struct class *nvsim_device_class;
@@ -339,7 +357,7 @@ extern struct class *nvsim_device_class;
 int nvsim_gpus_init(void);
 void nvsim_gpus_exit(void);
 
-int nvsim_debugfs_init(void);
+void nvsim_debugfs_init(void);
 void nvsim_debugfs_exit(void);
 int nvsim_proc_init(void);
 void nvsim_proc_exit(void);

@@ -40,3 +40,7 @@ u32 nvsim_unmap_dma(struct nvsim_object *dma, struct nvsim_object *memory, u32 f
 {
 	return NV_ERR_NOT_SUPPORTED;
 }
+
+void nvsim_memory_freed(struct nvsim_object *memory)
+{
+}

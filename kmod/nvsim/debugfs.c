@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* /sys/kernel/debug/nvsim: the books, for tests to compare other accounts with. */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+
+#include "books.h"
+
+static struct dentry *nvsim_debugfs;
+
+/* One JSON object a line; pids of the initial namespace. */
+static int nvsim_books_show(struct seq_file *m, void *unused)
+{
+	struct nvsim_account *account;
+
+	spin_lock(&nvsim_books_lock);
+	list_for_each_entry(account, &nvsim_accounts, link)
+		if (account->bytes)
+			seq_printf(m, "{\"gpu\":%u,\"client\":\"0x%x\",\"pid\":%d,\"class\":\"0x%x\",\"objects\":%llu,\"bytes\":%llu}\n",
+				   account->gpu->index, account->client, pid_nr(account->pid),
+				   account->class, account->objects, account->bytes);
+	spin_unlock(&nvsim_books_lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(nvsim_books);
+
+static int nvsim_used_show(struct seq_file *m, void *unused)
+{
+	seq_printf(m, "%llu\n", nvsim_books_used(m->private));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(nvsim_used);
+
+void nvsim_debugfs_init(void)
+{
+	char name[16];
+	unsigned int i;
+
+	nvsim_debugfs = debugfs_create_dir("nvsim", NULL);
+	debugfs_create_file("books", 0400, nvsim_debugfs, NULL, &nvsim_books_fops);
+	for (i = 0; i < nvsim_config.gpus; i++) {
+		snprintf(name, sizeof(name), "gpu%u", i);
+		nvsim_gpus[i].debugfs = debugfs_create_dir(name, nvsim_debugfs);
+		debugfs_create_file("used", 0400, nvsim_gpus[i].debugfs, &nvsim_gpus[i],
+				    &nvsim_used_fops);
+	}
+}
+
+void nvsim_debugfs_exit(void)
+{
+	debugfs_remove_recursive(nvsim_debugfs);
+}
