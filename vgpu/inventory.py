@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The GPUs of this host, as NVML knows them."""
 
-import socket
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -84,7 +84,7 @@ def load() -> Inventory:
 
     try:
         with _nvml() as nvml:
-            return NvmlInventory(nvml, socket.gethostname())
+            return NvmlInventory(nvml, os.uname().nodename)
     except pynvml.NVMLError as error:
         return NullInventory(f"NVML finds no GPU: {error}".lower().replace("nvml", "NVML"))
 

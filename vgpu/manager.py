@@ -3,7 +3,6 @@
 step fails."""
 
 import os
-import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,7 +44,7 @@ def _open_control() -> Control:
 def _dump() -> list[Tenant]:
     from vgpu.netlink import tenants
 
-    return tenants(socket.gethostname())
+    return tenants(os.uname().nodename)
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,12 @@
 """Sizes as people write them, and bytes: the one place that knows both."""
 
 import re
-from fractions import Fraction
 
 from vgpu.errors import UsageError
 
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _BY_CASE = {name.lower(): factor for name, factor in _UNITS.items()}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([a-z]+)", re.ASCII | re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,19})(?:\.(\d{1,19}))? ?([a-z]+)", re.ASCII | re.IGNORECASE)
 _MAX = (1 << 63) - 1
 
 
@@ -17,15 +16,16 @@ def parse_size(text: str) -> int:
     to others; decimal units (GB) are refused, since the tools of this field print binary ones
     under that name."""
     match = _SIZE.fullmatch(text.strip())
-    factor = _BY_CASE.get(match[2].lower()) if match else None
+    factor = _BY_CASE.get(match[3].lower()) if match else None
     if match is None or factor is None:
         raise UsageError(
             f"{text!r} is not a size", "write a number and KiB, MiB or GiB: 4GiB, 512MiB"
         )
-    value = Fraction(match[1]) * factor
-    if value.denominator != 1:
+    decimals = match[2] or ""
+    scale: int = 10 ** len(decimals)
+    size, rest = divmod(int(match[1] + decimals) * factor, scale)
+    if rest:
         raise UsageError(f"{text!r} is not a whole number of bytes", "use a smaller unit")
-    size = int(value)
     if size == 0:
         raise UsageError(f"{text!r} is no memory at all", "ask for at least 1MiB")
     if size > _MAX:

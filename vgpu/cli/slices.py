@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """create, list, show, rm."""
 
-import json
 from typing import Any
 
 import click
@@ -11,6 +10,13 @@ from vgpu.errors import UsageError, VgpuError
 from vgpu.manager import Manager
 from vgpu.model import Slice, SliceRequest, SliceSpec, Tenant
 from vgpu.units import format_size, parse_size
+
+
+def to_json(found: object) -> str:
+    import json
+
+    return json.dumps(found, indent=2)
+
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON; sizes are bytes.")
 
@@ -51,7 +57,7 @@ def create(
     ]
     specs = Manager().create(name, requests, overcommit=overcommit)
     if as_json:
-        click.echo(json.dumps({"name": name, "gpus": [_created(spec) for spec in specs]}, indent=2))
+        click.echo(to_json({"name": name, "gpus": [_created(spec) for spec in specs]}))
     else:
         for spec in specs:
             click.echo(f"{name}: {format_size(spec.memory_max)} of GPU {spec.gpu.index}")
@@ -73,7 +79,7 @@ def list_(as_json: bool) -> None:
             {"name": it.name, "gpus": [_usage(piece, indexes) for piece in it.slices]}
             for it in tenants
         ]
-        click.echo(json.dumps(found, indent=2))
+        click.echo(to_json(found))
         return
     rows = [
         (
@@ -116,9 +122,7 @@ def show(name: str, as_json: bool) -> None:
     manager = Manager()
     tenant = manager.show(name)
     indexes = manager.indexes()
-    click.echo(
-        json.dumps(_details(tenant, indexes), indent=2) if as_json else _page(tenant, indexes)
-    )
+    click.echo(to_json(_details(tenant, indexes)) if as_json else _page(tenant, indexes))
     if tenant.reason:
         raise VgpuError(
             f"{name}: not enforced, its nodes cannot be opened: {tenant.reason}", "see 'vgpu check'"
