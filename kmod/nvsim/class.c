@@ -46,6 +46,7 @@ static const struct nvsim_class nvsim_classes[] = {
 		.parents = NVSIM_UNDER_ROOT,
 		.params_size = sizeof(struct nv0080_alloc_parameters),
 		.alloc = nvsim_device_alloc,
+		.free = nvsim_device_free,
 	}, {
 		.id = NV20_SUBDEVICE_0,
 		.parents = NVSIM_UNDER_DEVICE,

@@ -196,6 +196,7 @@ struct nvsim_object {
 	struct list_head children;
 	struct list_head uses;		/* struct nvsim_dep: what must outlive this object */
 	struct list_head used_by;	/* struct nvsim_dep: what is freed before this object */
+	struct hlist_head dma_maps;	/* of a memory object: where RM_MAP_MEMORY_DMA mapped it */
 	struct nvsim_gpu *gpu;		/* NULL above a device */
 	struct nvsim_mem *mem;		/* of a memory object; one reference */
 	struct nvsim_mem *implicit;	/* device memory that no ioctl names; one reference */
@@ -300,6 +301,7 @@ void nvsim_engine_stop(struct nvsim_gpu *gpu);
 extern const struct nvsim_control_table nvsim_engine_controls;
 
 /* Class hooks; the core has checked parent, handle and parameter size. */
+void nvsim_device_free(struct nvsim_object *obj);	/* NV01_DEVICE_0: the space of its own */
 u32 nvsim_vaspace_alloc(struct nvsim_alloc *a);		/* FERMI_VASPACE_A */
 void nvsim_vaspace_free(struct nvsim_object *obj);
 u32 nvsim_virtual_alloc(struct nvsim_alloc *a);		/* NV01_MEMORY_VIRTUAL: an address range to map into */
