@@ -30,9 +30,7 @@ static u32 nvsim_event_alloc(struct nvsim_alloc *a)
 {
 	const struct nv0005_alloc_parameters *p = a->params;
 
-	/* 535 event.c: hSrcResource is what is listened to; needs[] has found it. */
-	if (!p->hSrcResource)
-		return NV_ERR_INVALID_OBJECT_HANDLE;
+	/* hSrcResource is what is listened to, 0 the parent, as libcuda says it. */
 	if (p->hParentClient && p->hParentClient != a->obj->client->handle)
 		return NV_ERR_NOT_SUPPORTED;
 	return NV_OK;
