@@ -85,7 +85,7 @@ static const struct nvsim_class nvsim_classes[] = {
 		.alloc = nvsim_sysmem_alloc,
 		.free = nvsim_memory_freed,
 	}, {
-		/* Parameters of RM_ALLOC would name a page array of the kernel's: RM_ALLOC_MEMORY only. */
+		/* By RM_ALLOC_MEMORY only: RM_ALLOC would name pages of the kernel's. */
 		.id = NV01_MEMORY_SYSTEM_OS_DESCRIPTOR,
 		.free = nvsim_memory_freed,
 	}, {

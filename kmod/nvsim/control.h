@@ -6,11 +6,11 @@
 #include "nvsim.h"
 
 extern const struct nvsim_control_table nvsim_root_controls;	/* ctl_root.c: 0x0000.... */
-extern const struct nvsim_control_table nvsim_device_controls;	/* ctl_device.c: 0x0080.... and others */
+extern const struct nvsim_control_table nvsim_device_controls;	/* ctl_device.c: 0x0080.... */
 extern const struct nvsim_control_table nvsim_gpu_controls;	/* ctl_gpu.c: 0x2080.... identity */
 extern const struct nvsim_control_table nvsim_fb_controls;	/* ctl_fb.c: memory sizes */
 extern const struct nvsim_control_table nvsim_gr_controls;	/* ctl_gr.c: engines, SMs */
-extern const struct nvsim_control_table nvsim_usage_controls;	/* ctl_usage.c: processes, utilisation */
+extern const struct nvsim_control_table nvsim_usage_controls;	/* ctl_usage.c: who uses it */
 
 /* Words of a reply, by byte offset. */
 static inline void nvsim_put32(struct nvsim_control_call *call, u32 at, u32 value)
@@ -27,6 +27,13 @@ static inline void nvsim_put64(struct nvsim_control_call *call, u32 at, u64 valu
 {
 	*(u64 *)(call->params + at) = value;
 }
+
+/* Rows: a handler; only zeros; constant words; success with the parameters as they came. */
+#define NVSIM_CALL(cmd_, size, fn)	{ .cmd = (cmd_), .params_size = (size), .handler = (fn) }
+#define NVSIM_ZEROS(cmd_, size)		NVSIM_CALL(cmd_, size, nvsim_control_zero)
+#define NVSIM_ECHO(cmd_, size)		{ .cmd = (cmd_), .params_size = (size) }
+#define NVSIM_WORDS(cmd_, size, words_) \
+	{ .cmd = (cmd_), .params_size = (size), .words = (words_), .nr_words = ARRAY_SIZE(words_) }
 
 /* {index, data} pairs, as the INFO controls pass them. */
 struct nvsim_info {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Controls of a device, of memory objects and of small classes (ctrl0080*.h, ctrl0041.h, ctrl0073*.h). */
+/* Controls of a device, of memory and of small classes (ctrl0080*.h, ctrl0041.h, ctrl0073*.h). */
 #include "control.h"
 
 /* What a GA102 lists: clients look for their engine classes and the one of process lists in it. */
@@ -58,27 +58,23 @@ static const struct nvsim_control nvsim_rows[] = {
 			  .copy_in = true, .max = 64 },
 		},
 	},
-	{ .cmd = 0x730102, .params_size = 12, .handler = nvsim_control_zero },	/* SYSTEM_GET_NUM_HEADS */
+	NVSIM_ZEROS(0x730102, 12),	/* SYSTEM_GET_NUM_HEADS */
 	{
 		.cmd = 0x800201, .params_size = 16, .handler = nvsim_classlist,
-		.embedded = { { .ptr_at = 8, .count_at = 0, .elem_size = sizeof(u32), .max = 512 } },
+		.embedded = {
+			{ .ptr_at = 8, .count_at = 0, .elem_size = sizeof(u32), .max = 512 },
+		},
 	},
-	{	/* GPU_GET_NUM_SUBDEVICES */
-		.cmd = 0x800280, .params_size = 4,
-		.words = nvsim_one, .nr_words = ARRAY_SIZE(nvsim_one),
-	},
-	{	/* GPU_QUERY_SW_STATE_PERSISTENCE: 1 is off */
-		.cmd = 0x800288, .params_size = 4,
-		.words = nvsim_one, .nr_words = ARRAY_SIZE(nvsim_one),
-	},
-	{ .cmd = 0x800289, .params_size = 4, .handler = nvsim_control_zero },	/* GET_VIRTUALIZATION_MODE */
-	{ .cmd = 0x80028e, .params_size = 1, .handler = nvsim_control_zero },	/* GET_VGX_CAPS */
-	{ .cmd = 0x800292, .params_size = 644, .handler = nvsim_classlist_v2 },
-	{ .cmd = 0x800294, .params_size = 4, .handler = nvsim_control_zero },	/* GET_BRAND_CAPS */
-	{ .cmd = 0x801307, .params_size = 3, .handler = nvsim_control_zero },	/* FB_GET_CAPS_V2 */
-	{ .cmd = 0x801402, .params_size = 3, .handler = nvsim_control_zero },	/* HOST_GET_CAPS_V2 */
-	{ .cmd = 0x809909, .params_size = 1 },					/* no public name */
-	{ .cmd = 0xcb330101, .params_size = 5, .handler = nvsim_control_zero },	/* conf. compute: off */
+	NVSIM_WORDS(0x800280, 4, nvsim_one),	/* GPU_GET_NUM_SUBDEVICES */
+	NVSIM_WORDS(0x800288, 4, nvsim_one),	/* GPU_QUERY_SW_STATE_PERSISTENCE: 1 is off */
+	NVSIM_ZEROS(0x800289, 4),	/* GET_VIRTUALIZATION_MODE */
+	NVSIM_ZEROS(0x80028e, 1),	/* GET_VGX_CAPS */
+	NVSIM_CALL(0x800292, 644, nvsim_classlist_v2),
+	NVSIM_ZEROS(0x800294, 4),	/* GET_BRAND_CAPS */
+	NVSIM_ZEROS(0x801307, 3),	/* FB_GET_CAPS_V2 */
+	NVSIM_ZEROS(0x801402, 3),	/* HOST_GET_CAPS_V2 */
+	NVSIM_ECHO(0x809909, 1),					/* no public name */
+	NVSIM_ZEROS(0xcb330101, 5),	/* conf. compute: off */
 };
 
 const struct nvsim_control_table nvsim_device_controls = { nvsim_rows, ARRAY_SIZE(nvsim_rows) };

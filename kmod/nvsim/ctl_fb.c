@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* FB_GET_INFO: sizes of device memory, in KiB (ctrl2080fb.h of 535.288.01, NV2080_CTRL_FB_INFO_INDEX_*). */
+/* FB_GET_INFO: sizes of device memory in KiB (ctrl2080fb.h, NV2080_CTRL_FB_INFO_INDEX_*). */
 #include <linux/sizes.h>
 
 #include "books.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Controls of a subdevice: what GPU it is (ctrl2080gpu.h, bus, mc, tmr, ce and others of 535.288.01). */
+/* Controls of a subdevice: what GPU it is (ctrl2080gpu.h, -bus, -mc, -tmr, -ce of 535.288.01). */
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
 
@@ -75,8 +75,8 @@ static u32 nvsim_gpu_engines(struct nvsim_control_call *call)
 }
 
 /*
- * TIMER_GET_GPU_CPU_TIME_CORRELATION_INFO: cpuClkId@0/1 sampleCount@1/1 {cpuTime, gpuTime}[16]@8. The
- * CPU clock in us for OSTIME and ns else; the GPU's is the wall clock in ns.
+ * TIMER_GET_GPU_CPU_TIME_CORRELATION_INFO: cpuClkId@0/1 sampleCount@1/1 {cpuTime, gpuTime}[16]@8.
+ * The CPU clock in us for OSTIME and ns else; the GPU's is the wall clock in ns.
  */
 static u32 nvsim_time_correlation(struct nvsim_control_call *call)
 {
@@ -94,7 +94,7 @@ static u32 nvsim_time_correlation(struct nvsim_control_call *call)
 	return NV_OK;
 }
 
-/* BUS_GET_INFO_V2: number@0, {index, data}[52]@4. Index 0 is the type, 8 stands for PCIe on the chip. */
+/* BUS_GET_INFO_V2: number@0, {index, data}[52]@4. Index 0 is the type, 8 stands for PCIe. */
 static const struct nvsim_info nvsim_bus_known[] = { { 0, 8 } };
 
 static u32 nvsim_bus_info(struct nvsim_control_call *call)
@@ -114,8 +114,6 @@ static u32 nvsim_bus_info_v2(struct nvsim_control_call *call)
 	return NV_OK;
 }
 
-#define WORDS(w)	.words = (w), .nr_words = ARRAY_SIZE(w)
-
 static const struct nvsim_words nvsim_arch[] = { { 0, 0x170 }, { 4, 2 }, { 8, 0xa1 }, { 12, 0 } };
 static const struct nvsim_words nvsim_pci[] = {
 	{ 0, NVSIM_PCI_DEVICE << 16 | NVSIM_PCI_VENDOR },
@@ -128,22 +126,24 @@ static const struct nvsim_words nvsim_ce_present[] = { { 64, 0x1f } };
 static const struct nvsim_words nvsim_all_ones[] = { { 0, 0xffffffff }, { 4, 0xffffffff } };
 static const struct nvsim_words nvsim_domain_mask[] = { { 4, 0xffffffff } };
 /* Clocks of a domain in kHz: now, and two limits. */
-static const struct nvsim_words nvsim_clocks[] = { { 12, 1410000 }, { 16, 1455000 }, { 20, 1500000 } };
+static const struct nvsim_words nvsim_clocks[] = {
+	{ 12, 1410000 }, { 16, 1455000 }, { 20, 1500000 },
+};
 
 static const struct nvsim_control nvsim_rows[] = {
-	{ .cmd = 0x20800102, .params_size = 516, .handler = nvsim_gpu_info_v2 },
-	{ .cmd = 0x20800110, .params_size = 132, .handler = nvsim_gpu_name },
-	{ .cmd = 0x20800111, .params_size = 64, .handler = nvsim_gpu_short_name },
-	{ .cmd = 0x20800119, .params_size = 4, .handler = nvsim_control_zero },	/* GET_SIMULATION_INFO */
-	{ .cmd = 0x20800131, .params_size = 4, .handler = nvsim_control_zero },	/* COMPUTE_MODE_RULES */
-	{ .cmd = 0x20800145 },							/* no public name */
-	{ .cmd = 0x20800146 },							/* no public name */
-	{ .cmd = 0x2080014a, .params_size = 268, .handler = nvsim_gpu_gid },
-	{ .cmd = 0x20800170, .params_size = 252, .handler = nvsim_gpu_engines },
-	{ .cmd = 0x2080018b, .params_size = 40, .handler = nvsim_control_zero },	/* no MIG */
-	{ .cmd = 0x20800406, .params_size = 264, .handler = nvsim_time_correlation },
-	{ .cmd = 0x20801701, .params_size = 16, WORDS(nvsim_arch) },
-	{ .cmd = 0x20801801, .params_size = 16, WORDS(nvsim_pci) },
+	NVSIM_CALL(0x20800102, 516, nvsim_gpu_info_v2),
+	NVSIM_CALL(0x20800110, 132, nvsim_gpu_name),
+	NVSIM_CALL(0x20800111, 64, nvsim_gpu_short_name),
+	NVSIM_ZEROS(0x20800119, 4),	/* GET_SIMULATION_INFO */
+	NVSIM_ZEROS(0x20800131, 4),	/* COMPUTE_MODE_RULES */
+	NVSIM_ECHO(0x20800145, 0),	/* no public name */
+	NVSIM_ECHO(0x20800146, 0),	/* no public name */
+	NVSIM_CALL(0x2080014a, 268, nvsim_gpu_gid),
+	NVSIM_CALL(0x20800170, 252, nvsim_gpu_engines),
+	NVSIM_ZEROS(0x2080018b, 40),	/* no MIG */
+	NVSIM_CALL(0x20800406, 264, nvsim_time_correlation),
+	NVSIM_WORDS(0x20801701, 16, nvsim_arch),
+	NVSIM_WORDS(0x20801801, 16, nvsim_pci),
 	{
 		.cmd = 0x20801802, .params_size = 16, .handler = nvsim_bus_info,
 		.embedded = {
@@ -151,19 +151,19 @@ static const struct nvsim_control nvsim_rows[] = {
 			  .copy_in = true, .max = 64 },
 		},
 	},
-	{ .cmd = 0x20801823, .params_size = 420, .handler = nvsim_bus_info_v2 },
-	{ .cmd = 0x2080182a, .params_size = 104, .handler = nvsim_control_zero },	/* no PCIe atomics */
-	{ .cmd = 0x2080200a, .params_size = 8 },				/* PERF_BOOST */
-	{ .cmd = 0x20802209, .params_size = 4, WORDS(nvsim_watchdog) },
-	{ .cmd = 0x20802a0a, .params_size = 68, WORDS(nvsim_ce_present) },
-	{ .cmd = 0x20803601, .params_size = 72, .handler = nvsim_control_zero },	/* no GSP firmware */
-	/* No public names; what makes NVML and the CUDA runtime content (simulator.md 6). */
-	{ .cmd = 0x20808159, .params_size = 332 },
-	{ .cmd = 0x20809001, .params_size = 8, WORDS(nvsim_all_ones) },
-	{ .cmd = 0x20809009, .params_size = 8, WORDS(nvsim_domain_mask) },
-	{ .cmd = 0x20809064, .params_size = 520, WORDS(nvsim_clocks) },
-	{ .cmd = 0x2080a026, .params_size = 532 },
-	{ .cmd = 0x2080a084, .params_size = 4, .handler = nvsim_control_zero },
+	NVSIM_CALL(0x20801823, 420, nvsim_bus_info_v2),
+	NVSIM_ZEROS(0x2080182a, 104),	/* no PCIe atomics */
+	NVSIM_ECHO(0x2080200a, 8),	/* PERF_BOOST */
+	NVSIM_WORDS(0x20802209, 4, nvsim_watchdog),
+	NVSIM_WORDS(0x20802a0a, 68, nvsim_ce_present),
+	NVSIM_ZEROS(0x20803601, 72),	/* no GSP firmware */
+	/* No public names: what makes NVML and the CUDA runtime content. */
+	NVSIM_ECHO(0x20808159, 332),
+	NVSIM_WORDS(0x20809001, 8, nvsim_all_ones),
+	NVSIM_WORDS(0x20809009, 8, nvsim_domain_mask),
+	NVSIM_WORDS(0x20809064, 520, nvsim_clocks),
+	NVSIM_ECHO(0x2080a026, 532),
+	NVSIM_ZEROS(0x2080a084, 4),
 };
 
 const struct nvsim_control_table nvsim_gpu_controls = { nvsim_rows, ARRAY_SIZE(nvsim_rows) };

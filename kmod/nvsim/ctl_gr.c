@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Controls about the graphics engine: a GA102 with 7 GPCs, 42 TPCs, 84 SMs (ctrl2080gr.h of 535.288.01). */
+/* Controls about the graphics engine: a GA102 with 7 GPCs, 42 TPCs, 84 SMs (ctrl2080gr.h). */
 #include "control.h"
 
 #define NVSIM_GPCS		7
@@ -70,17 +70,11 @@ static const struct nvsim_control nvsim_rows[] = {
 			  .copy_in = true, .max = 64 },
 		},
 	},
-	{ .cmd = 0x20801218, .params_size = 16, .handler = nvsim_gr_ctx_size },
-	{ .cmd = 0x2080121b, .params_size = 6168, .handler = nvsim_gr_sm_order },
-	{ .cmd = 0x20801227, .params_size = 48, .handler = nvsim_control_zero },	/* GR_GET_CAPS_V2 */
-	{	/* GR_GET_GPC_MASK */
-		.cmd = 0x2080122a, .params_size = 24,
-		.words = nvsim_gpc_mask, .nr_words = ARRAY_SIZE(nvsim_gpc_mask),
-	},
-	{	/* GR_GET_TPC_MASK of the GPC at 16 */
-		.cmd = 0x2080122b, .params_size = 24,
-		.words = nvsim_tpc_mask, .nr_words = ARRAY_SIZE(nvsim_tpc_mask),
-	},
+	NVSIM_CALL(0x20801218, 16, nvsim_gr_ctx_size),
+	NVSIM_CALL(0x2080121b, 6168, nvsim_gr_sm_order),
+	NVSIM_ZEROS(0x20801227, 48),	/* GR_GET_CAPS_V2 */
+	NVSIM_WORDS(0x2080122a, 24, nvsim_gpc_mask),	/* GR_GET_GPC_MASK */
+	NVSIM_WORDS(0x2080122b, 24, nvsim_tpc_mask),	/* GR_GET_TPC_MASK of the GPC at 16 */
 };
 
 const struct nvsim_control_table nvsim_gr_controls = { nvsim_rows, ARRAY_SIZE(nvsim_rows) };

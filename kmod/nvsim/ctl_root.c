@@ -85,7 +85,10 @@ static u32 nvsim_device_ids(struct nvsim_control_call *call)
 	return NV_OK;
 }
 
-/* GPU_GET_ID_INFO: gpuId@0 flags@4 deviceInstance@8 subDevice@12 szName@16 sli@24 board@28 gpu@32 numa@36. */
+/*
+ * GPU_GET_ID_INFO: gpuId@0 flags@4 deviceInstance@8 subDeviceInstance@12 szName@16/8 sliStatus@24
+ * boardId@28 gpuInstance@32 numaId@36.
+ */
 static u32 nvsim_id_info(struct nvsim_control_call *call)
 {
 	struct nvsim_gpu *gpu = nvsim_gpu_by_id(nvsim_get32(call, 0));
@@ -151,7 +154,7 @@ static u32 nvsim_uuid_from_id(struct nvsim_control_call *call)
 	return NV_OK;
 }
 
-/* GPU_GET_UUID_INFO: gpuUuid[256]@0 flags@256 gpuId@260 deviceInstance@264 subdeviceInstance@268. */
+/* GPU_GET_UUID_INFO: gpuUuid[256]@0 flags@256 gpuId@260 deviceInstance@264 subdevice@268. */
 static u32 nvsim_uuid_info(struct nvsim_control_call *call)
 {
 	u32 flags = nvsim_get32(call, 256);
@@ -218,29 +221,26 @@ static const struct nvsim_control nvsim_rows[] = {
 			{ .ptr_at = 24, .count_at = 0, .elem_size = 1, .max = 4096 },
 		},
 	},
-	{	/* SYSTEM_GET_FABRIC_STATUS */
-		.cmd = 0x136, .params_size = 4,
-		.words = nvsim_fabric_skip, .nr_words = ARRAY_SIZE(nvsim_fabric_skip),
-	},
-	{ .cmd = 0x13e, .params_size = 776, .handler = nvsim_build_version_v2 },
-	{ .cmd = 0x201, .params_size = 128, .handler = nvsim_attached_ids },
-	{ .cmd = 0x202, .params_size = 40, .handler = nvsim_id_info },
-	{ .cmd = 0x204, .params_size = 4, .handler = nvsim_device_ids },
-	{ .cmd = 0x205, .params_size = 32, .handler = nvsim_id_info_v2 },
-	{ .cmd = 0x214, .params_size = 256, .handler = nvsim_probed_ids },
-	{ .cmd = 0x215, .params_size = 132, .handler = nvsim_attach_ids },
-	{ .cmd = 0x216, .params_size = 128 },				/* GPU_DETACH_IDS */
-	{ .cmd = 0x21b, .params_size = 12, .handler = nvsim_pci_info },
-	{ .cmd = 0x274, .params_size = 272, .handler = nvsim_uuid_info },
-	{ .cmd = 0x275, .params_size = 268, .handler = nvsim_uuid_from_id },
-	{ .cmd = 0x279, .params_size = 12, .handler = nvsim_drain_state },
-	{ .cmd = 0x27b, .params_size = 4, .handler = nvsim_control_zero },	/* GPU_GET_MEMOP_ENABLE */
-	{ .cmd = 0xa04, .params_size = 2244, .handler = nvsim_control_zero },	/* SYNC_GPU_BOOST_GROUP_INFO */
-	{ .cmd = 0xd01, .params_size = 12, .handler = nvsim_addr_space_type },
-	{ .cmd = 0xd04, .params_size = 12, .handler = nvsim_inherited_share },
-	{ .cmd = 0x3d05, .params_size = 24, .handler = nvsim_export_to_fd },
-	{ .cmd = 0x3d06, .params_size = 20, .handler = nvsim_import_from_fd },
-	{ .cmd = 0x3d08, .params_size = 76, .handler = nvsim_export_info },
+	NVSIM_WORDS(0x136, 4, nvsim_fabric_skip),	/* SYSTEM_GET_FABRIC_STATUS */
+	NVSIM_CALL(0x13e, 776, nvsim_build_version_v2),
+	NVSIM_CALL(0x201, 128, nvsim_attached_ids),
+	NVSIM_CALL(0x202, 40, nvsim_id_info),
+	NVSIM_CALL(0x204, 4, nvsim_device_ids),
+	NVSIM_CALL(0x205, 32, nvsim_id_info_v2),
+	NVSIM_CALL(0x214, 256, nvsim_probed_ids),
+	NVSIM_CALL(0x215, 132, nvsim_attach_ids),
+	NVSIM_ECHO(0x216, 128),				/* GPU_DETACH_IDS */
+	NVSIM_CALL(0x21b, 12, nvsim_pci_info),
+	NVSIM_CALL(0x274, 272, nvsim_uuid_info),
+	NVSIM_CALL(0x275, 268, nvsim_uuid_from_id),
+	NVSIM_CALL(0x279, 12, nvsim_drain_state),
+	NVSIM_ZEROS(0x27b, 4),	/* GPU_GET_MEMOP_ENABLE */
+	NVSIM_ZEROS(0xa04, 2244),	/* SYNC_GPU_BOOST_GROUP_INFO */
+	NVSIM_CALL(0xd01, 12, nvsim_addr_space_type),
+	NVSIM_CALL(0xd04, 12, nvsim_inherited_share),
+	NVSIM_CALL(0x3d05, 24, nvsim_export_to_fd),
+	NVSIM_CALL(0x3d06, 20, nvsim_import_from_fd),
+	NVSIM_CALL(0x3d08, 76, nvsim_export_info),
 };
 
 const struct nvsim_control_table nvsim_root_controls = { nvsim_rows, ARRAY_SIZE(nvsim_rows) };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who uses a GPU and how much: processes, their memory, utilisation (ctrl2080gpu.h, ctrl2080perf.h). */
+/* Who uses a GPU and how much: processes, memory, utilisation (ctrl2080gpu.h, ctrl2080perf.h). */
 #include <linux/ktime.h>
 #include <linux/pid_namespace.h>
 #include <linux/slab.h>
@@ -64,8 +64,8 @@ static u32 nvsim_add_holders(struct nvsim_pid_list *list)
 }
 
 /*
- * GPU_GET_PIDS: idType@0 id@4 count@8 pids[950]@12. The processes with an object of class id; for the
- * compute class also those that hold memory without any, which a simulator's users want to see.
+ * GPU_GET_PIDS: idType@0 id@4 count@8 pids[950]@12. The processes with an object of class id; for
+ * the compute class also those that hold memory without any: a simulator's users want to see them.
  */
 static u32 nvsim_get_pids(struct nvsim_control_call *call)
 {
@@ -171,7 +171,7 @@ static u32 nvsim_util_samples(struct nvsim_control_call *call)
 	nvsim_usage_samples(call->obj->gpu, samples);
 	memset(out, 0, NVSIM_USAGE_BUCKETS * sizeof(*out));
 	for (i = 0; i < NVSIM_USAGE_BUCKETS; i++, out++) {
-		u32 proc = samples[i].pid ? pid_nr_ns(samples[i].pid, task_active_pid_ns(current)) : 0;
+		u32 proc = pid_nr_ns(samples[i].pid, task_active_pid_ns(current));
 
 		out->time = wall + samples[i].start_ns;
 		out->gr.util = div_u64(samples[i].busy_ns * 10000, NVSIM_USAGE_BUCKET_NS);
@@ -187,7 +187,7 @@ static u32 nvsim_util_samples(struct nvsim_control_call *call)
 	return NV_OK;
 }
 
-/* No public name, found by writing one word at a time: GPU % @8 and memory % @24 (simulator.md 4). */
+/* No public name, found by writing one word at a time: GPU % at 8 and memory % at 24. */
 static u32 nvsim_utilization(struct nvsim_control_call *call)
 {
 	unsigned int percent = nvsim_usage_percent(call->obj->gpu);
@@ -198,10 +198,10 @@ static u32 nvsim_utilization(struct nvsim_control_call *call)
 }
 
 static const struct nvsim_control nvsim_rows[] = {
-	{ .cmd = 0x2080018d, .params_size = 3812, .handler = nvsim_get_pids },
-	{ .cmd = 0x2080018e, .params_size = 14408, .handler = nvsim_get_pid_info },
-	{ .cmd = 0x20802096, .params_size = 34000, .handler = nvsim_util_samples },
-	{ .cmd = 0x2080a097, .params_size = 1168, .handler = nvsim_utilization },
+	NVSIM_CALL(0x2080018d, 3812, nvsim_get_pids),
+	NVSIM_CALL(0x2080018e, 14408, nvsim_get_pid_info),
+	NVSIM_CALL(0x20802096, 34000, nvsim_util_samples),
+	NVSIM_CALL(0x2080a097, 1168, nvsim_utilization),
 };
 
 const struct nvsim_control_table nvsim_usage_controls = { nvsim_rows, ARRAY_SIZE(nvsim_rows) };

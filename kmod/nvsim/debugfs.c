@@ -7,7 +7,14 @@
 
 static struct dentry *nvsim_debugfs;
 
-/* One JSON object a line; pids of the initial namespace. */
+/* A JSON object; pids of the initial namespace. */
+static void nvsim_account_show(struct seq_file *m, const struct nvsim_account *account)
+{
+	seq_printf(m, "{\"gpu\":%u,\"client\":\"0x%x\",\"pid\":%d,\"class\":\"0x%x\",",
+		   account->gpu->index, account->client, pid_nr(account->pid), account->class);
+	seq_printf(m, "\"objects\":%llu,\"bytes\":%llu}\n", account->objects, account->bytes);
+}
+
 static int nvsim_books_show(struct seq_file *m, void *unused)
 {
 	struct nvsim_account *account;
@@ -15,9 +22,7 @@ static int nvsim_books_show(struct seq_file *m, void *unused)
 	spin_lock(&nvsim_books_lock);
 	list_for_each_entry(account, &nvsim_accounts, link)
 		if (account->bytes)
-			seq_printf(m, "{\"gpu\":%u,\"client\":\"0x%x\",\"pid\":%d,\"class\":\"0x%x\",\"objects\":%llu,\"bytes\":%llu}\n",
-				   account->gpu->index, account->client, pid_nr(account->pid),
-				   account->class, account->objects, account->bytes);
+			nvsim_account_show(m, account);
 	spin_unlock(&nvsim_books_lock);
 	return 0;
 }

@@ -104,7 +104,7 @@ int nvsim_esc_attach_gpus(struct nvsim_file *file, void *arg, u32 size)
 	for (i = 0; i < size / sizeof(*ids); i++)
 		if (ids[i] && !nvsim_gpu_by_id(ids[i]))
 			return -EINVAL;
-	/* The set of a file is said once: 535 nv.c. GPUs here are never powered down, so it holds nothing. */
+	/* A file's set is said once (535 nv.c); GPUs here never power down: it holds nothing. */
 	mutex_lock(&nvsim_rm_lock);
 	if (file->gpus_attached)
 		err = -EINVAL;

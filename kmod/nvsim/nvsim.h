@@ -4,11 +4,11 @@
  *
  * Locking, outermost first:
  *
- *   nvsim_rm_lock	(mutex) clients, object trees, the list of GPUs' owners: the "RM API lock".
- *			Never held across copy_{from,to}_user() and never taken with mmap_lock held
- *			(mmap, fault, vm_ops): callers copy in, lock, work, unlock, copy out.
- *   engine locks	a GPU's engine, VA spaces, UVM spaces: engine.c, vas.c and uvm.c say their order.
- *			Class and control hooks run with nvsim_rm_lock held and may take them.
+ *   nvsim_rm_lock	(mutex) clients and object trees: the "RM API lock". Never held across
+ *			copy_{from,to}_user() and never taken with mmap_lock held (mmap, fault,
+ *			vm_ops): callers copy in, lock, work, unlock, copy out.
+ *   engine locks	a GPU's engine, VA spaces, UVM spaces: engine.c, vas.c and uvm.c say their
+ *			order. Class and control hooks have nvsim_rm_lock and may take them.
  *   mem->lock		(mutex) backing pages of one memory object; sleeps, allocates.
  *   nvsim_books_lock	(spinlock, innermost) who holds how many bytes.
  *
@@ -40,7 +40,8 @@ struct vm_area_struct;
 #define NVSIM_MAX_GPUS		16
 #define NVSIM_PCI_VENDOR	0x10de
 #define NVSIM_PCI_DEVICE	0x2230	/* GA102GL */
-#define NVSIM_GPU_ID(index)	(0x100U * ((index) + 1))	/* PCI bus in bits 15..8, as RM makes it */
+/* PCI bus in bits 15..8, as RM makes it */
+#define NVSIM_GPU_ID(index)	(0x100U * ((index) + 1))
 
 /* Module parameters (main.c) */
 struct nvsim_config {
@@ -95,17 +96,17 @@ struct nvsim_mmap_context;	/* mmap.c */
 /* private_data of an open nvidiactl or nvidiaN; the file's f_op may belong to another module. */
 struct nvsim_file {
 	struct nvsim_gpu *gpu;			/* NULL for nvidiactl */
-	struct address_space mapping;		/* f_mapping of this GPU file alone; unused for nvidiactl */
+	struct address_space mapping;		/* f_mapping of a GPU file, its own */
 	wait_queue_head_t wait;
-	spinlock_t event_lock;
-	unsigned int events_pending;		/* poll() has something to say; event_lock */
-	struct file *ctl;			/* REGISTER_FD: reference on an nvidiactl; nvsim_rm_lock */
+	spinlock_t event_lock;			/* events_pending */
+	unsigned int events_pending;		/* poll() has something to say */
+	struct file *ctl;			/* REGISTER_FD, one reference; nvsim_rm_lock */
 	bool gpus_attached;			/* ATTACH_GPUS_TO_FD was said; nvsim_rm_lock */
 	struct list_head clients;		/* made through this nvidiactl; nvsim_rm_lock */
 	struct nvsim_mem *exported;		/* memory that an export put in it; nvsim_rm_lock */
 	u32 exported_class;
-	spinlock_t mmap_lock;
-	struct nvsim_mmap_context *mmap_context; /* at most one, mmap_lock; owned by mmap.c */
+	spinlock_t mmap_lock;			/* mmap_context */
+	struct nvsim_mmap_context *mmap_context; /* at most one; mmap.c owns it */
 };
 
 /*
@@ -192,7 +193,7 @@ struct nvsim_object {
 	const struct nvsim_class *ops;
 	struct nvsim_client *client;
 	struct nvsim_object *parent;	/* NULL for the root */
-	struct list_head sibling;	/* in parent->children, newest first: the order of freeing */
+	struct list_head sibling;	/* in parent->children, newest first: so they are freed */
 	struct list_head children;
 	struct list_head uses;		/* struct nvsim_dep: what must outlive this object */
 	struct list_head used_by;	/* struct nvsim_dep: what is freed before this object */
@@ -304,7 +305,7 @@ extern const struct nvsim_control_table nvsim_engine_controls;
 void nvsim_device_free(struct nvsim_object *obj);	/* NV01_DEVICE_0: the space of its own */
 u32 nvsim_vaspace_alloc(struct nvsim_alloc *a);		/* FERMI_VASPACE_A */
 void nvsim_vaspace_free(struct nvsim_object *obj);
-u32 nvsim_virtual_alloc(struct nvsim_alloc *a);		/* NV01_MEMORY_VIRTUAL: an address range to map into */
+u32 nvsim_virtual_alloc(struct nvsim_alloc *a);		/* NV01_MEMORY_VIRTUAL: to map into */
 void nvsim_virtual_free(struct nvsim_object *obj);
 u32 nvsim_group_alloc(struct nvsim_alloc *a);		/* KEPLER_CHANNEL_GROUP_A */
 void nvsim_group_free(struct nvsim_object *obj);
@@ -347,7 +348,7 @@ void nvsim_uvm_exit(void);
 /* ---- The core's own parts ---- */
 
 /*
- * The engine says what was busy for whom (usage.c), in ktime_get_ns() time, in pieces and as it goes:
+ * The engine says what was busy for whom, in ktime_get_ns() time, in pieces and as it goes; usage.c's
  * utilisation figures come from it. Process context.
  */
 void nvsim_usage_busy(struct nvsim_gpu *gpu, struct pid *pid, u64 start_ns, u64 end_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* RM status words, nvstatuscodes.h of 535.288.01. They travel inside the structs; the ioctl itself returns 0. */
+/* RM status words, nvstatuscodes.h of 535.288.01. They travel inside the structs. */
 #ifndef NVSIM_NVSTATUS_H
 #define NVSIM_NVSTATUS_H
 

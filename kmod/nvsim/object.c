@@ -7,7 +7,7 @@
 #include "escape.h"
 #include "object.h"
 
-/* Handles that the driver chooses: clients as 535 numbers them, objects out of the way of users'. */
+/* Handles that the driver chooses: clients as 535 numbers them, objects apart from users'. */
 #define NVSIM_CLIENT_FIRST	0xc1d00001U
 #define NVSIM_CLIENT_LAST	0xc1dfffffU
 #define NVSIM_OBJECT_FIRST	0xcaf00001U
@@ -20,6 +20,7 @@ struct nvsim_dep {
 	struct list_head in_used_by;
 };
 
+/* See nvsim.h. */
 DEFINE_MUTEX(nvsim_rm_lock);
 DEFINE_XARRAY_ALLOC(nvsim_clients);
 static u32 nvsim_client_next = NVSIM_CLIENT_FIRST;
@@ -132,18 +133,34 @@ void nvsim_object_drop(struct nvsim_object *obj)
  */
 void nvsim_object_free(struct nvsim_object *obj)
 {
+	struct nvsim_object *child;
+	struct nvsim_dep *dep;
+
 	lockdep_assert_held(&nvsim_rm_lock);
 
-	while (!list_empty(&obj->used_by))
-		nvsim_object_free(list_first_entry(&obj->used_by, struct nvsim_dep, in_used_by)->by);
-	while (!list_empty(&obj->children))
-		nvsim_object_free(list_first_entry(&obj->children, struct nvsim_object, sibling));
+	while ((dep = list_first_entry_or_null(&obj->used_by, struct nvsim_dep, in_used_by)))
+		nvsim_object_free(dep->by);
+	while ((child = list_first_entry_or_null(&obj->children, struct nvsim_object, sibling)))
+		nvsim_object_free(child);
 	if (obj->ops->free)
 		obj->ops->free(obj);
 	nvsim_object_drop(obj);
 }
 
-struct nvsim_client *nvsim_client_new(struct nvsim_file *owner, u32 handle,
+/* F5, 535 client.c rmclientValidate: the file that made a client, or a file registered to that. */
+static struct nvsim_file *nvsim_speaks_as(struct nvsim_file *file)
+{
+	return file->ctl ? nvsim_file(file->ctl) : file;
+}
+
+struct nvsim_client *nvsim_client_of(struct nvsim_file *file, u32 handle)
+{
+	struct nvsim_client *client = nvsim_client_find(handle);
+
+	return client && client->owner == nvsim_speaks_as(file) ? client : NULL;
+}
+
+struct nvsim_client *nvsim_client_new(struct nvsim_file *file, u32 handle,
 				      const struct nvsim_class *class, u32 *status)
 {
 	struct nvsim_client *client;
@@ -158,7 +175,7 @@ struct nvsim_client *nvsim_client_new(struct nvsim_file *owner, u32 handle,
 	}
 	xa_init_flags(&client->objects, XA_FLAGS_ALLOC);
 	client->next_handle = NVSIM_OBJECT_FIRST;
-	client->owner = owner;
+	client->owner = nvsim_speaks_as(file);
 	client->pid = get_pid(task_tgid(current));
 	client->euid = current_euid();
 
@@ -179,7 +196,7 @@ struct nvsim_client *nvsim_client_new(struct nvsim_file *owner, u32 handle,
 	client->root = nvsim_object_new(client, NULL, client->handle, class, status);
 	if (!client->root)
 		goto err_erase;
-	list_add_tail(&client->owner_link, &owner->clients);
+	list_add_tail(&client->owner_link, &client->owner->clients);
 	return client;
 
 err_erase:
@@ -199,17 +216,6 @@ void nvsim_client_free(struct nvsim_client *client)
 	xa_erase(&nvsim_clients, client->handle);
 	put_pid(client->pid);
 	kfree(client);
-}
-
-/* F5, 535 rs_client.c rmclientValidate: only the file that made a client, or a GPU file registered to it. */
-struct nvsim_client *nvsim_client_of(struct nvsim_file *file, u32 handle)
-{
-	struct nvsim_client *client = nvsim_client_find(handle);
-	struct nvsim_file *ctl = file;
-
-	if (file->gpu)
-		ctl = file->ctl ? nvsim_file(file->ctl) : NULL;
-	return client && client->owner == ctl ? client : NULL;
 }
 
 void nvsim_file_free_clients(struct nvsim_file *file)

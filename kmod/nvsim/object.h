@@ -7,7 +7,7 @@
 
 extern struct xarray nvsim_clients;		/* handle -> struct nvsim_client */
 
-struct nvsim_client *nvsim_client_new(struct nvsim_file *owner, u32 handle,
+struct nvsim_client *nvsim_client_new(struct nvsim_file *file, u32 handle,
 				      const struct nvsim_class *class, u32 *status);
 void nvsim_client_free(struct nvsim_client *client);
 

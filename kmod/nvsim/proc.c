@@ -15,8 +15,7 @@ static int nvsim_version_show(struct seq_file *m, void *unused)
 }
 
 /*
- * The lines that nvidia-modprobe-utils reads decide whether clients make device nodes: the nodes are
- * devtmpfs's business here.
+ * The lines that nvidia-modprobe-utils reads decide whether clients make device nodes and how.
  */
 static int nvsim_params_show(struct seq_file *m, void *unused)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A ring of time slots per GPU with the busy time in each. It moves when somebody looks or works. */
+/* A ring of time slots per GPU, the busy time in each. It moves when somebody looks or works. */
 #include <linux/ktime.h>
 #include <linux/math64.h>
 
 #include "usage.h"
 
 struct nvsim_usage {
-	spinlock_t lock;
-	u64 slot;			/* number of the newest slot: time / NVSIM_USAGE_BUCKET_NS */
+	spinlock_t lock;	/* all of it */
+	u64 slot;	/* number of the newest slot: time / NVSIM_USAGE_BUCKET_NS */
 	struct nvsim_usage_sample ring[NVSIM_USAGE_BUCKETS];
 };
 

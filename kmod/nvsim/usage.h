@@ -11,7 +11,7 @@
 struct nvsim_usage_sample {
 	u64 start_ns;			/* ktime_get_ns() of its beginning */
 	u64 busy_ns;			/* of NVSIM_USAGE_BUCKET_NS */
-	struct pid *pid;		/* the last process that was busy in it, one reference, or NULL */
+	struct pid *pid;		/* last process busy in it, one reference, or NULL */
 };
 
 /* Copies the samples, oldest first; pid references are the caller's to put. */
