@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds vgpu._native: the uapi header as the C compiler sees it, and the C that Python runs.
 
-Nothing of the headers is typed again here: what they declare is read from the preprocessor's output,
-and the compiler checks sizes and offsets when the extension is built and used.
+Nothing of the headers is typed again here: what they declare is read from the preprocessor's
+output, and the compiler checks sizes and offsets when the extension is built and used.
 """
 
 import os
@@ -24,6 +24,7 @@ CORE_HEADERS = [
     ROOT / "kmod/abi/rm.h",
     ROOT / "kmod/abi/report.h",
 ]
+CALIBRATE = ROOT / "vgpu/calibrate.h"
 CORE_SOURCES = sorted((ROOT / "kmod/core").glob("*.c")) + sorted((ROOT / "kmod/abi").glob("*.c"))
 
 TYPES = """
@@ -140,13 +141,17 @@ ffibuilder.cdef(SYSCALLS)
 for core_header in CORE_HEADERS:
     ffibuilder.cdef(macros(core_header))
     ffibuilder.cdef(declarations(core_header))
+ffibuilder.cdef(declarations(CALIBRATE))
 ffibuilder.set_source(
     "vgpu._native",
     "#include <linux/vgpu.h>\n"
     + "".join(f"#include <{header.relative_to(ROOT / 'kmod')}>\n" for header in CORE_HEADERS)
+    + f"#include <{CALIBRATE.name}>\n"
     + SYSCALLS_SOURCE,
-    include_dirs=[os.path.relpath(INCLUDE, ROOT), "kmod"],
-    sources=[os.path.relpath(source, ROOT) for source in CORE_SOURCES],
-    depends=[os.path.relpath(header, ROOT) for header in [HEADER, *CORE_HEADERS]],
+    include_dirs=[os.path.relpath(INCLUDE, ROOT), "kmod", "vgpu"],
+    sources=[
+        os.path.relpath(source, ROOT) for source in [*CORE_SOURCES, CALIBRATE.with_suffix(".c")]
+    ],
+    depends=[os.path.relpath(header, ROOT) for header in [HEADER, CALIBRATE, *CORE_HEADERS]],
     py_limited_api=True,
 )

@@ -11,7 +11,7 @@ from typing import Protocol
 from vgpu import nodes
 from vgpu.errors import UsageError, VgpuError
 from vgpu.inventory import Inventory, find, load
-from vgpu.model import DriverState, ModuleInfo, SliceRequest, SliceSpec, Tenant
+from vgpu.model import Calibration, DriverState, Gpu, ModuleInfo, SliceRequest, SliceSpec, Tenant
 
 
 class Control(Protocol):
@@ -33,6 +33,20 @@ class Nodes(Protocol):
 
     def mount(self, name: str) -> str: ...
     def unmount(self, name: str) -> None: ...
+
+
+class Calibrations(Protocol):
+    """The functions of vgpu.calibration."""
+
+    def measure(self, gpu: Gpu) -> Calibration: ...
+    def kept(self, driver: str, model: str) -> Calibration | None: ...
+    def keep(self, driver: str, model: str, calibration: Calibration) -> None: ...
+
+
+def _calibrations() -> Calibrations:
+    from vgpu import calibration
+
+    return calibration
 
 
 def _open_control() -> Control:
@@ -66,22 +80,35 @@ class Manager:
         inventory: Callable[[], Inventory] = load,
         dump: Callable[[], list[Tenant]] = _dump,
         node_mounts: Nodes = nodes,
+        calibrations: Callable[[], Calibrations] = _calibrations,
     ) -> None:
         self._control = control
         self._inventory = inventory
         self._dump = dump
         self._nodes = node_mounts
+        self._calibrations = calibrations
 
     def create(
-        self, name: str, requests: Sequence[SliceRequest], *, overcommit: bool = False
+        self,
+        name: str,
+        requests: Sequence[SliceRequest],
+        *,
+        overcommit: bool = False,
+        note: Callable[[VgpuError], None] = lambda error: None,
     ) -> list[SliceSpec]:
-        """Makes a kept tenant and mounts its nodes."""
+        """Makes a kept tenant and mounts its nodes. What is no reason to refuse it goes to note."""
         nodes.check_name(name)
         with self._control() as control:
-            require_enforcement(control.info())
+            info = control.info()
+            require_enforcement(info)
             inventory = self._inventory()
             specs = [SliceSpec(find(inventory, it.gpu), it.memory_max) for it in requests]
             _refuse_twice(specs)
+            for spec in specs:
+                try:
+                    self._calibrate(control, spec.gpu, info.driver)
+                except VgpuError as error:
+                    note(error)
             control.create(name, specs, overcommit=overcommit)
             try:
                 self._nodes.mount(name)
@@ -89,6 +116,26 @@ class Manager:
                 control.remove(name)
                 raise
         return specs
+
+    def calibrate(self, wanted: str) -> tuple[Gpu, Calibration]:
+        """Measures a GPU, whether or not that was done before."""
+        with self._control() as control:
+            info = control.info()
+            require_enforcement(info)
+            gpu = find(self._inventory(), wanted)
+            return gpu, self._calibrate(control, gpu, info.driver, again=True)
+
+    def _calibrate(
+        self, control: Control, gpu: Gpu, driver: str, *, again: bool = False
+    ) -> Calibration:
+        """The module forgets with each load; what was measured is kept on disk."""
+        store = self._calibrations()
+        found = None if again else store.kept(driver, gpu.name)
+        if found is None:
+            found = store.measure(gpu)
+            store.keep(driver, gpu.name, found)
+        control.calibrate(gpu.id.uuid, driver, found.channel_bytes, found.context_bytes)
+        return found
 
     def remove(self, name: str) -> None:
         nodes.check_name(name)

@@ -64,6 +64,14 @@ class Slice:
 
 
 @dataclass(frozen=True)
+class Calibration:
+    """What a driver takes of a GPU without a request that names it."""
+
+    channel_bytes: int
+    context_bytes: int
+
+
+@dataclass(frozen=True)
 class Tenant:
     """reason says why its files cannot be opened now, and is empty when they can."""
 

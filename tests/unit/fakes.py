@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from vgpu.errors import VgpuError
 from vgpu.inventory import Inventory, NullInventory
-from vgpu.model import DriverState, Gpu, GpuId, ModuleInfo, Slice, SliceSpec, Tenant
+from vgpu.model import Calibration, DriverState, Gpu, GpuId, ModuleInfo, Slice, SliceSpec, Tenant
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -42,6 +42,8 @@ class FakeHost:
     reason: str = ""
     inventory: Inventory = field(default_factory=FakeInventory)
     mount_error: VgpuError | None = None
+    measure_error: VgpuError | None = None
+    calibrations: dict[tuple[str, str], Calibration] = field(default_factory=dict)
     calls: list[tuple[object, ...]] = field(default_factory=list)
     tenants: dict[str, Tenant] = field(default_factory=dict)
 
@@ -74,6 +76,9 @@ class FakeHost:
     def calibrate(self, uuid: str, driver: str, channel_bytes: int, context_bytes: int) -> None:
         self.calls.append(("calibrate", uuid, driver, channel_bytes, context_bytes))
 
+    def effects(self) -> list[tuple[object, ...]]:
+        return [call for call in self.calls if call[0] not in ("measure", "calibrate")]
+
     def mount(self, name: str) -> str:
         if self.mount_error:
             raise self.mount_error
@@ -82,6 +87,18 @@ class FakeHost:
 
     def unmount(self, name: str) -> None:
         self.calls.append(("unmount", name))
+
+    def measure(self, gpu: Gpu) -> Calibration:
+        if self.measure_error:
+            raise self.measure_error
+        self.calls.append(("measure", gpu.index))
+        return Calibration(MIB, 4 * MIB)
+
+    def kept(self, driver: str, model: str) -> Calibration | None:
+        return self.calibrations.get((driver, model))
+
+    def keep(self, driver: str, model: str, calibration: Calibration) -> None:
+        self.calibrations[driver, model] = calibration
 
     def dump(self) -> list[Tenant]:
         return list(self.tenants.values())

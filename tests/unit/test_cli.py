@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from fakes import GIB, GPUS, MIB, FakeHost, tenant, without_driver
 
+import vgpu.cli.calibrate
 import vgpu.cli.check
 import vgpu.cli.run
 import vgpu.cli.slices
@@ -29,9 +30,9 @@ def vgpu_(
     """Runs the command as a shell would: exit code, stdout, stderr."""
 
     def manager() -> Manager:
-        return Manager(lambda: host, lambda: host.inventory, host.dump, host)
+        return Manager(lambda: host, lambda: host.inventory, host.dump, host, lambda: host)
 
-    for module in (vgpu.cli.slices, vgpu.cli.run, vgpu.cli.check):
+    for module in (vgpu.cli.calibrate, vgpu.cli.check, vgpu.cli.run, vgpu.cli.slices):
         monkeypatch.setattr(module, "Manager", manager)
 
     def call(*args: str) -> tuple[int, str, str]:
@@ -109,6 +110,8 @@ def test_overcommit_is_said_and_never_guessed(vgpu_: Vgpu, host: FakeHost) -> No
         ("create", "a", "b", "--gpu", "0", "--memory", "1GiB"),
         ("create", "a", "--gpu", "0", "--memory", "1GiB", "--cores", "3"),
         ("create", "a", "--gpu", "0", "--memory", "1GiB", "--gpu", "0", "--memory", "1GiB"),
+        ("calibrate",),
+        ("calibrate", "0"),
         ("list", "a"),
         ("rm",),
         ("rm", "--all"),
@@ -144,6 +147,19 @@ def test_failures_exit_1(vgpu_: Vgpu, args: tuple[str, ...]) -> None:
     assert (code, out) == (1, "")
     assert err.startswith("Error: ")
     assert "\nHint: " in err
+
+
+def test_calibrate(vgpu_: Vgpu) -> None:
+    assert vgpu_("calibrate", "--gpu", "1") == (0, "GPU 1: 1 MiB a channel, 4 MiB a context\n", "")
+    code, out, _ = vgpu_("calibrate", "--gpu", "1", "--json")
+    assert (code, json.loads(out)["channel_bytes"]) == (0, MIB)
+
+
+def test_create_notes_that_a_gpu_cannot_be_measured(vgpu_: Vgpu, host: FakeHost) -> None:
+    host.measure_error = VgpuError("GPU 0 cannot be measured: other programs use it", "wait")
+    code, out, err = vgpu_("create", "a", "--gpu", "0", "--memory", "1GiB")
+    assert (code, out) == (0, "a: 1 GiB of GPU 0\n")
+    assert err == "Note: GPU 0 cannot be measured: other programs use it\nHint: wait\n"
 
 
 def test_show(vgpu_: Vgpu, host: FakeHost) -> None:

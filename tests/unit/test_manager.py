@@ -3,16 +3,20 @@ import os
 from pathlib import Path
 
 import pytest
-from fakes import GIB, GPUS, FakeHost, without_driver
+from fakes import GIB, GPUS, MIB, FakeHost, without_driver
 
 from vgpu.errors import UsageError, VgpuError
 from vgpu.manager import Manager, RunOptions, _environment, _working_directory
-from vgpu.model import DriverState, SliceRequest
+from vgpu.model import Calibration, DriverState, SliceRequest
 
 
 def manager(host: FakeHost) -> Manager:
     return Manager(
-        control=lambda: host, inventory=lambda: host.inventory, dump=host.dump, node_mounts=host
+        control=lambda: host,
+        inventory=lambda: host.inventory,
+        dump=host.dump,
+        node_mounts=host,
+        calibrations=lambda: host,
     )
 
 
@@ -20,14 +24,14 @@ def test_create_then_mount() -> None:
     host = FakeHost()
     specs = manager(host).create("a", [SliceRequest("1", GIB), SliceRequest("0", 2 * GIB)])
     assert [spec.gpu for spec in specs] == [GPUS[1], GPUS[0]]
-    assert host.calls == [("create", "a", False), ("mount", "a")]
+    assert host.effects() == [("create", "a", False), ("mount", "a")]
 
 
 def test_create_is_undone_when_nodes_cannot_be_mounted() -> None:
     host = FakeHost(mount_error=VgpuError("no"))
     with pytest.raises(VgpuError, match="no"):
         manager(host).create("a", [SliceRequest("0", GIB)])
-    assert host.calls == [("create", "a", False), ("remove", "a")]
+    assert host.effects() == [("create", "a", False), ("remove", "a")]
     assert not host.tenants
 
 
@@ -65,14 +69,43 @@ def test_reason_of_the_module_comes_through() -> None:
         manager(host).create("a", [SliceRequest("0", GIB)])
 
 
+def test_the_first_create_on_a_gpu_measures_it() -> None:
+    host = FakeHost()
+    told = ("calibrate", GPUS[0].id.uuid, "535.309.01", MIB, 4 * MIB)
+    manager(host).create("a", [SliceRequest("0", GIB)])
+    assert host.calls == [("measure", 0), told, ("create", "a", False), ("mount", "a")]
+    manager(host).create("b", [SliceRequest("0", GIB)])
+    assert host.calls[4:] == [told, ("create", "b", False), ("mount", "b")]
+
+
+def test_a_gpu_that_cannot_be_measured_is_no_reason_to_refuse() -> None:
+    host = FakeHost(measure_error=VgpuError("in use"))
+    notes = []
+    manager(host).create("a", [SliceRequest("0", GIB)], note=notes.append)
+    assert host.calls == [("create", "a", False), ("mount", "a")]
+    assert notes == [host.measure_error]
+    assert not host.calibrations
+
+
+def test_calibrate_measures_again() -> None:
+    host = FakeHost(calibrations={("535.309.01", GPUS[1].name): Calibration(1, 1)})
+    gpu, found = manager(host).calibrate(GPUS[1].pci)
+    assert (gpu, found) == (GPUS[1], Calibration(MIB, 4 * MIB))
+    assert host.kept("535.309.01", GPUS[1].name) == found
+    host.measure_error = VgpuError("in use")
+    with pytest.raises(VgpuError, match="in use"):
+        manager(host).calibrate("1")
+    assert host.kept("535.309.01", GPUS[1].name) == found
+
+
 def test_remove() -> None:
     host = FakeHost()
     manager(host).create("a", [SliceRequest("0", GIB)])
     manager(host).remove("a")
-    assert host.calls[2:] == [("remove", "a"), ("unmount", "a")]
+    assert host.effects()[2:] == [("remove", "a"), ("unmount", "a")]
     with pytest.raises(VgpuError, match="no tenant"):
         manager(host).remove("a")
-    assert len(host.calls) == 4
+    assert len(host.effects()) == 4
 
 
 def test_show() -> None:

@@ -9,9 +9,11 @@ from typing import NoReturn
 
 import click
 
+from vgpu.cli.output import say
 from vgpu.errors import VgpuError
 
 _COMMANDS = {
+    "calibrate": "vgpu.cli.calibrate",
     "check": "vgpu.cli.check",
     "create": "vgpu.cli.slices",
     "list": "vgpu.cli.slices",
@@ -45,7 +47,7 @@ def run() -> NoReturn:
     try:
         code = main(standalone_mode=False) or 0
     except VgpuError as error:
-        report(error)
+        say("Error", error)
         code = error.exit_code
     except click.ClickException as error:
         error.show()
@@ -57,9 +59,3 @@ def run() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     sys.exit(code)
-
-
-def report(error: VgpuError) -> None:
-    click.echo(f"Error: {error.fact}", err=True)
-    if error.hint:
-        click.echo(f"Hint: {error.hint}", err=True)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """create, list, show, rm."""
 
+from functools import partial
 from typing import Any
 
 import click
 
-from vgpu.cli.output import table
+from vgpu.cli.output import say, table
 from vgpu.errors import UsageError, VgpuError
 from vgpu.manager import Manager
 from vgpu.model import Slice, SliceRequest, SliceSpec, Tenant
@@ -55,7 +56,7 @@ def create(
     requests = [
         SliceRequest(gpu, parse_size(memory)) for gpu, memory in zip(gpus, memories, strict=True)
     ]
-    specs = Manager().create(name, requests, overcommit=overcommit)
+    specs = Manager().create(name, requests, overcommit=overcommit, note=partial(say, "Note"))
     if as_json:
         click.echo(to_json({"name": name, "gpus": [_created(spec) for spec in specs]}))
     else:
