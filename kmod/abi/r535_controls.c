@@ -163,7 +163,7 @@ static const struct vgpu_rm_field uvm_map_external_allocation[] = {
 	FIELD(STATUS, 1196, 4),
 };
 
-/* kernel-open/nvidia-uvm/uvm_ioctl.h: UVM_FREE_PARAMS */
+/* kernel-open/nvidia-uvm/uvm_ioctl.h: UVM_FREE_PARAMS, UVM_CREATE_EXTERNAL_RANGE_PARAMS */
 static const struct vgpu_rm_field uvm_free[] = {
 	FIELD(BASE, 0, 8),
 	FIELD(LENGTH, 8, 8),
@@ -256,7 +256,7 @@ static const struct vgpu_rm_row uvm[] = {
 	ROW(70, 24, UVM_PAGEABLE_ACCESS, ANY, uvm_pageable_mem_access_on_gpu,
 	    UVM_PAGEABLE_MEM_ACCESS_ON_GPU),
 	ROW(72, 24, UVM_OTHER, ANY, uvm_status_16, UVM_VALIDATE_VA_RANGE),
-	ROW(73, 24, UVM_OTHER, ANY, uvm_status_16, UVM_CREATE_EXTERNAL_RANGE),
+	ROW(73, 24, UVM_CREATE_EXTERNAL, ANY, uvm_free, UVM_CREATE_EXTERNAL_RANGE),
 	ROW(75, 8, UVM_MM_INITIALIZE, ANY, uvm_status_4, UVM_MM_INITIALIZE),
 	ROW(VGPU_UVM_INITIALIZE, 16, UVM_INITIALIZE_OP, ANY, uvm_initialize, UVM_INITIALIZE),
 	ROW0(VGPU_UVM_DEINITIALIZE, 0, UVM_OTHER, ANY, UVM_DEINITIALIZE),

@@ -461,3 +461,21 @@ bool vgpu_rm_set_status(const struct vgpu_rm_req *req, void *buf, u32 len, u32 s
 {
 	return vgpu_rm_put(req->row, VGPU_F_STATUS, 0, buf, len, status);
 }
+
+bool vgpu_rm_set_object(struct vgpu_rm_req *req, void *buf, u32 len, u32 handle)
+{
+	const struct vgpu_rm_row *row = req->row;
+	u64 flags;
+
+	if (req->op == VGPU_RM_VID_HEAP_ALLOC) {
+		row = req->inner_row;
+		if (!vgpu_rm_get(row, VGPU_F_MEM_FLAGS, 0, buf, len, &flags) ||
+		    !vgpu_rm_put(row, VGPU_F_MEM_FLAGS, 0, buf, len,
+				 flags | ALLOC_FLAGS_HANDLE_PROVIDED))
+			return false;
+	}
+	if (!vgpu_rm_put(row, VGPU_F_OBJECT, 0, buf, len, handle))
+		return false;
+	req->object = handle;
+	return true;
+}

@@ -349,6 +349,13 @@ void vgpu_rm_reply(const struct vgpu_rm_req *req, const void *buf, u32 len, cons
  * Writes an RM status into the outer argument. False: it has no status field; fail the ioctl
  * instead.
  */
+/*
+ * Makes the handle of an allocation that leaves the choice to the driver (req->object 0) @handle, in the
+ * request and in the outer argument. False: it has no such field.
+ */
+bool vgpu_rm_set_object(struct vgpu_rm_req *req, void *buf, u32 len, u32 handle);
+
+/* Writes an RM status into the outer argument. False: it has no status field; fail the ioctl instead. */
 bool vgpu_rm_set_status(const struct vgpu_rm_req *req, void *buf, u32 len, u32 status);
 
 /*
@@ -378,6 +385,7 @@ enum vgpu_uvm_op {
 	 */
 	VGPU_UVM_MAP_EXTERNAL,
 	VGPU_UVM_UNMAP_EXTERNAL,	/* base, length, uuid */
+	VGPU_UVM_CREATE_EXTERNAL,	/* base, length: mappings follow */
 	VGPU_UVM_FREE,			/* base, length of the whole external range */
 	VGPU_UVM_SEMAPHORE_POOL,	/* base, length: the mmap of it follows */
 	VGPU_UVM_PAGEABLE_ACCESS,	/* answered 0 */

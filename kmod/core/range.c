@@ -108,6 +108,22 @@ static struct vgpu_range *first_from(const struct vgpu_ranges *ranges, u64 base)
 	return best;
 }
 
+struct vgpu_range *vgpu_ranges_at(const struct vgpu_ranges *ranges, u64 addr)
+{
+	struct vgpu_range *node = ranges->root;
+	struct vgpu_range *best = NULL;
+
+	while (node) {
+		if (node->base <= addr) {
+			best = node;
+			node = node->right;
+		} else {
+			node = node->left;
+		}
+	}
+	return best;
+}
+
 static struct vgpu_range *next_range(struct vgpu_range *node)
 {
 	if (node->right) {

@@ -56,6 +56,12 @@ void vgpu_ranges_init(struct vgpu_ranges *ranges, u32 seed);
 int vgpu_ranges_add(struct vgpu_ranges *ranges, struct vgpu_range *range);
 
 /*
+ * The range with the highest base not above @addr, or NULL: of ranges that do not overlap, the one
+ * that contains @addr if any does.
+ */
+struct vgpu_range *vgpu_ranges_at(const struct vgpu_ranges *ranges, u64 addr);
+
+/*
  * Detaches the ranges with tag @tag (0: any) that lie whole inside [base, base + length) and puts
  * their charges. The list goes by @gone.
  */
