@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from vmtest import VM, Machine, kernel
-from vmtest.errors import VMError
+from vmtest import VM, Machine, Result, VMError, kernel
 
 from . import image, modules
 from .image import TREE
@@ -50,6 +53,7 @@ class Options:
     driver: str | None = None
     icount: bool = False
     vgpu: bool = True
+    """Load vgpu.ko."""
     nvsim: bool = True
     memory: int = 2 << 30
     snapshot: bool = True
@@ -59,21 +63,51 @@ class Options:
 
 def machine(options: Options) -> Machine:
     guest_kernel = kernel.get(options.kernel or kernel.default_version())
-    # The layers of a version are those of its branch's newest release in Debian.
-    branch = (options.driver or image.DEFAULT_DRIVER).split(".")[0]
+    user_space = image.nvidia(options.driver or image.DEFAULT_DRIVER)
     return Machine(
         kernel=guest_kernel,
-        layers=image.layers(guest_kernel, branch),
+        layers=image.layers(guest_kernel, user_space),
         memory=options.memory,
         icount=options.icount,
         warm_up=WARM_UP,
     )
 
 
-def boot(options: Options) -> VM:
+class Guest(VM):
+    """A VM with the working tree at its own path, and what tests of vgpu ask for most."""
+
+    def python(self, code: str, *arguments: str, **keywords: Any) -> Result:
+        """Runs Python code with the guest's /usr/bin/python3; it can import vgpu."""
+        return self.run(["python3", "-c", code, *arguments], **keywords)
+
+    def vgpu(self, *arguments: str, **keywords: Any) -> Result:
+        return self.run(["vgpu", *arguments], **keywords)
+
+    def json(self, command: str | Sequence[str], **keywords: Any) -> Any:
+        """Runs a command that must succeed and print JSON."""
+        return json.loads(self.run(command, check=True, **keywords).stdout)
+
+    def books(self) -> list[dict[str, Any]]:
+        """What nvsim says is allocated, which is the truth that a ledger is compared with."""
+        text = self.run(["cat", "/sys/kernel/debug/nvsim/books"], check=True).stdout
+        return [json.loads(line) for line in text.splitlines()]
+
+    def used(self, gpu: int = 0) -> int:
+        """Bytes of the simulated GPU that are in use, without the driver's reserve."""
+        return int(self.get(f"/sys/kernel/debug/nvsim/gpu{gpu}/used"))
+
+
+def _build_native() -> None:
+    done = subprocess.run([TREE / "scripts" / "build-native"], capture_output=True, text=True)
+    if done.returncode:
+        raise VMError(done.stderr.strip().removeprefix("Error: "))
+
+
+def boot(options: Options) -> Guest:
     guest = machine(options)
+    _build_native()
     built = modules.build(guest.kernel.version)
-    vm = VM(guest, TREE, snapshot=options.snapshot)
+    vm = Guest(guest, TREE, snapshot=options.snapshot)
     try:
         vm.mount_share()
         vm.run(_setup_script(options, built), check=True, timeout=120)
@@ -87,20 +121,19 @@ def boot(options: Options) -> VM:
 def parameters(options: Options, name: str) -> list[str]:
     found = []
     if name == "nvsim":
-        values = {"gpus": options.gpus, "vram": options.vram, "driver": options.driver}
+        user_space = image.nvidia(options.driver or image.DEFAULT_DRIVER)
+        values = {"gpus": options.gpus, "vram": options.vram, "driver": user_space.version}
         found = [f"{key}={value}" for key, value in values.items() if value is not None]
     for item in options.module_params:
         module, dot, rest = item.partition(".")
         if not dot or "=" not in rest or module not in modules.MODULES:
-            raise VMError(
-                f"{item}: not a module parameter", hint="write it as nvsim.block_ns=1000"
-            )
+            raise VMError(f"{item}: not a module parameter", hint="write it as nvsim.block_ns=1000")
         if module == name:
             found.append(rest)
     return found
 
 
-def _setup_script(options: Options, built: dict[str, object]) -> str:
+def _setup_script(options: Options, built: dict[str, Path]) -> str:
     packages = "/usr/local/lib/python3.11/dist-packages"
     lines = [
         "set -e",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 from vmtest import apt, cache, image, kernel
@@ -64,14 +65,22 @@ def _make_python(directory: Path) -> None:
     shutil.rmtree(layer)
 
 
-def nvidia(driver: str) -> Path:
+@dataclass(frozen=True)
+class UserSpace:
+    """NVIDIA's libraries of one driver version."""
+
+    layer: Path
+    version: str
+
+
+def nvidia(driver: str) -> UserSpace:
     """`driver` is a version or its beginning, as 535; the newest in Debian that fits is taken."""
-    name = cache.key(driver, NVIDIA_PACKAGES, "v1")
+    name = cache.key(driver, NVIDIA_PACKAGES, "v2")
     path = cache.entry(
         "nvidia", name, lambda tmp: _make_nvidia(driver, tmp),
         f"fetching NVIDIA's user space {driver} for the guest",
     )  # fmt: skip
-    return path / "nvidia.sqfs"
+    return UserSpace(path / "nvidia.sqfs", (path / "version").read_text())
 
 
 def _make_nvidia(driver: str, directory: Path) -> None:
@@ -103,19 +112,15 @@ def _make_nvidia(driver: str, directory: Path) -> None:
         link = layer / LIBRARY_DIR / name.removesuffix(".1")
         if not link.is_symlink():
             link.symlink_to(name)
-    smi = next((path for path in (current / "nvidia-smi", layer / "usr/lib/nvidia/current/nvidia-smi")
-                if path.exists()), None)  # fmt: skip
-    if smi is not None:
-        (layer / "usr" / "bin").mkdir(parents=True, exist_ok=True)
-        link = layer / "usr" / "bin" / "nvidia-smi"
-        if not link.is_symlink():
-            link.symlink_to(f"/{smi.relative_to(layer)}")
-    (layer / "etc").mkdir(exist_ok=True)
-    (layer / "etc" / "nvidia-user-space-version").write_text(version.split("-")[0] + "\n")
+    (layer / "usr" / "bin").mkdir(parents=True, exist_ok=True)
+    smi = layer / "usr" / "bin" / "nvidia-smi"
+    if not smi.is_symlink():
+        smi.symlink_to("/usr/lib/nvidia/current/nvidia-smi")
+    (directory / "version").write_text(version.split("-")[0])
     image.squashfs(layer, directory / "nvidia.sqfs")
     for path in (debs, layer):
         shutil.rmtree(path)
 
 
-def layers(guest_kernel: kernel.Kernel, driver: str) -> tuple[Path, ...]:
-    return (root(), python(), nvidia(driver), guest_kernel.modules)
+def layers(guest_kernel: kernel.Kernel, user_space: UserSpace) -> tuple[Path, ...]:
+    return (root(), python(), user_space.layer, guest_kernel.modules)

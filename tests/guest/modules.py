@@ -39,29 +39,27 @@ def build(version: str, names: list[str] | None = None) -> dict[str, Path]:
         return {name: _build_one(version, name, out) for name in wanted}
 
 
-def _sources() -> list[Path]:
+def _sources(directory: Path) -> list[Path]:
     found = [
-        path.relative_to(SOURCE)
-        for path in SOURCE.rglob("*")
+        path.relative_to(directory)
+        for path in directory.rglob("*")
         if path.suffix in SUFFIXES or path.name in NAMES
     ]
+    # NAME.mod.c is kbuild's.
     return sorted(path for path in found if not path.name.endswith(".mod.c"))
 
 
 def _sync(copy: Path) -> None:
     """Copies what differs, so that kbuild compiles only that; removes what is gone."""
-    names = _sources()
+    names = _sources(SOURCE)
     for name in names:
         target = copy / name
         data = (SOURCE / name).read_bytes()
         if not target.exists() or target.read_bytes() != data:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
-    keep = {copy / name for name in names}
-    for path in copy.rglob("*"):
-        if (path.suffix in SUFFIXES or path.name in NAMES) and path not in keep:
-            if not path.name.endswith(".mod.c"):
-                path.unlink()
+    for name in set(_sources(copy)) - set(names):
+        (copy / name).unlink()
 
 
 def _build_one(version: str, name: str, out: Path) -> Path:
@@ -76,7 +74,7 @@ def _build_one(version: str, name: str, out: Path) -> Path:
         )
     target, stamp = out / f"{name}.ko", out / f"{name}.stamp"
     digest = hashlib.sha256(str(headers.resolve()).encode())
-    for path in _sources():
+    for path in _sources(SOURCE):
         digest.update(str(path).encode() + b"\0" + (SOURCE / path).read_bytes())
     if target.exists() and stamp.exists() and stamp.read_text() == digest.hexdigest():
         return target

@@ -34,13 +34,15 @@ def debian_root(packages: Sequence[str], exclude: Sequence[str], target: Path) -
     make = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert make.stdin and make.stdout and make.stderr
+    assert make.stdin
+    assert make.stdout
+    assert make.stderr
     make.stdin.write(apt.sources("main").encode())
     make.stdin.close()
     packer = subprocess.Popen(
         ["mksquashfs", "-", target, "-tar", "-comp", "zstd", "-Xcompression-level", "2",
          "-quiet", "-no-progress", "-noappend"],
-        stdin=make.stdout, stdout=subprocess.DEVNULL,
+        stdin=make.stdout, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     make.stdout.close()
     complaint = make.stderr.read().decode(errors="replace")

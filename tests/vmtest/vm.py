@@ -55,6 +55,12 @@ COMPLAINT = re.compile(
     r"|unreferenced object|refcount_t: |Bad page state|list_(add|del) corruption"
 )
 
+# Emulating AVX and fast string instructions costs more than they save; SMAP and SMEP catch a module
+# that touches user memory without asking.
+TCG_CPU = "Nehalem,+smap,+smep,+fsgsbase"
+
+SNAPSHOT_FORMAT = 1
+
 HEADER = struct.Struct("<III")
 MAX_PAYLOAD = 65536
 
@@ -85,13 +91,37 @@ class Machine:
     def accelerator(self) -> str:
         return "kvm" if not self.icount and kvm.works(self.kernel.vmlinux) else "tcg"
 
-    def key(self) -> str:
-        return cache.key(
-            self.kernel.vmlinux.parent.name, [str(layer) for layer in self.layers], self.memory,
-            1 if self.icount else self.cpus, self.icount, self.warm_up, self.command_line,
-            self.accelerator, _qemu_version(), Path(__file__), Path(__file__).with_name("image.py"),
-            Path(__file__).with_name("agent.c"),
+    def arguments(self) -> list[str]:
+        """QEMU's arguments, but for those that differ from run to run."""
+        argv = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
+        argv += ["-machine", f"q35,accel={self.accelerator},memory-backend=ram"]
+        argv += ["-cpu", kvm.CPU if self.accelerator == "kvm" else TCG_CPU]
+        argv += ["-m", f"{self.memory >> 20}M", "-smp", "1" if self.icount else str(self.cpus)]
+        if self.icount:
+            argv += ["-icount", "shift=3,sleep=off"]
+        argv += ["-kernel", str(self.kernel.vmlinux), "-initrd", str(self.initramfs())]
+        command_line = f"{COMMAND_LINE} {self.command_line} VMTEST_LAYERS={len(self.layers)}"
+        argv += ["-append", command_line]
+        for index, layer in enumerate(self.layers):
+            argv += ["-drive", f"if=none,id=layer{index},file={layer},format=raw,readonly=on"]
+            argv += ["-device", f"virtio-blk-pci,drive=layer{index}"]
+        argv += ["-device", "virtio-serial-pci", "-device", "virtio-rng-pci"]
+        argv += ["-device", "virtserialport,chardev=agent,name=vmtest.agent"]
+        argv += ["-device", "virtio-9p-pci,fsdev=tree,mount_tag=tree"]
+        return argv
+
+    def initramfs(self) -> Path:
+        modules = module_closure(self.kernel, BOOT_MODULES)
+        here = Path(__file__)
+        name = cache.key(
+            self.kernel.vmlinux.parent.name, [path.name for path in modules],
+            here.with_name("agent.c"), here.with_name("image.py"),
         )  # fmt: skip
+        path = cache.entry("initramfs", name, lambda tmp: initramfs(tmp / "initramfs", modules))
+        return path / "initramfs"
+
+    def key(self) -> str:
+        return cache.key(self.arguments(), self.warm_up, _qemu_version(), SNAPSHOT_FORMAT)
 
 
 _VERSION: list[str] = []
@@ -216,6 +246,8 @@ class VM:
         self._jobs: dict[int, Process] = {}
         self._next_job = 1
         self._ready = False
+        self.home = Path("/")
+        """Where commands start; the share, once it is mounted."""
         self._ended = False
         self._send_lock = threading.Lock()
         self._dir = Path(tempfile.mkdtemp(prefix="vmtest-"))
@@ -273,31 +305,15 @@ class VM:
         self._stop()
 
     def _arguments(self, memory: Path | None, incoming: Path | None) -> list[str]:
-        machine = self.machine
-        size = machine.memory
-        argv = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot"]
-        argv += ["-display", "none", "-m", f"{size >> 20}M"]
-        argv += ["-machine", f"q35,accel={machine.accelerator},memory-backend=ram"]
-        argv += ["-cpu", kvm.CPU if machine.accelerator == "kvm" else "max"]
-        argv += ["-smp", "1" if machine.icount else str(machine.cpus)]
-        if machine.icount:
-            argv += ["-icount", "shift=3,sleep=off"]
-        if memory is None:
-            argv += ["-object", f"memory-backend-ram,id=ram,size={size}"]
-        else:
-            shared = "off" if incoming else "on"
-            argv += ["-object",
-                     f"memory-backend-file,id=ram,size={size},mem-path={memory},share={shared}"]  # fmt: skip
-        argv += ["-kernel", str(machine.kernel.vmlinux), "-initrd", str(self._initramfs())]
-        argv += ["-append", f"{COMMAND_LINE} {machine.command_line} "
-                            f"VMTEST_LAYERS={len(machine.layers)}"]  # fmt: skip
-        for index, layer in enumerate(machine.layers):
-            argv += ["-drive", f"if=none,id=layer{index},file={layer},format=raw,readonly=on"]
-            argv += ["-device", f"virtio-blk-pci,drive=layer{index}"]
-        argv += ["-device", "virtio-serial-pci", "-device", "virtio-rng-pci"]
-        argv += ["-device", "virtserialport,chardev=agent,name=vmtest.agent"]
+        size = self.machine.memory
+        backend = f"memory-backend-ram,id=ram,size={size}"
+        if memory is not None:
+            # Shared: what the guest writes is the snapshot. Private: what it writes is its own.
+            share = "off" if incoming else "on"
+            backend = f"memory-backend-file,id=ram,size={size},mem-path={memory},share={share}"
+        argv = ["qemu-system-x86_64", "-object", backend]
         argv += ["-fsdev", f"local,id=tree,path={self.share},security_model=none,multidevs=remap"]
-        argv += ["-device", "virtio-9p-pci,fsdev=tree,mount_tag=tree"]
+        argv += self.machine.arguments()
         argv += ["-serial", f"file:{self._console_path}"]
         if incoming:
             argv += ["-incoming", "defer"]
@@ -306,16 +322,6 @@ class VM:
     @property
     def _console_path(self) -> Path:
         return self._dir / "console"
-
-    def _initramfs(self) -> Path:
-        modules = module_closure(self.machine.kernel, BOOT_MODULES)
-        here = Path(__file__)
-        name = cache.key(
-            self.machine.kernel.vmlinux.parent.name, [path.name for path in modules],
-            here.with_name("agent.c"), here.with_name("image.py"),
-        )  # fmt: skip
-        path = cache.entry("initramfs", name, lambda tmp: initramfs(tmp / "initramfs", modules))
-        return path / "initramfs"
 
     def _start(self, memory: Path | None, incoming: Path | None) -> None:
         ours, theirs = socket.socketpair()
@@ -456,7 +462,7 @@ class VM:
         self,
         command: str | Sequence[str],
         *,
-        cwd: str | Path = "/",
+        cwd: str | Path | None = None,
         env: Mapping[str, str] | None = None,
         stdin: bool = False,
         tty: bool = False,
@@ -465,7 +471,7 @@ class VM:
         """Starts a command; a string is run by sh."""
         args = ["sh", "-c", command] if isinstance(command, str) else [str(c) for c in command]
         environment = {**ENVIRONMENT, **(env or {})}
-        words = ["x" + "i" * stdin + "t" * tty, str(cwd), str(len(args)), *args]
+        words = ["x" + "i" * stdin + "t" * tty, str(cwd or self.home), str(len(args)), *args]
         words += [f"{name}={value}" for name, value in environment.items()]
         with self.changed:
             process = Process(self, self._next_job, args, on_output)
@@ -480,7 +486,7 @@ class VM:
         *,
         check: bool = False,
         timeout: float | None = DEFAULT_TIMEOUT,
-        cwd: str | Path = "/",
+        cwd: str | Path | None = None,
         env: Mapping[str, str] | None = None,
         input: bytes | str | None = None,
         on_output: Callable[[str, bytes], None] | None = None,
@@ -505,12 +511,11 @@ class VM:
 
     def mount_share(self, path: Path | None = None) -> None:
         """Shows the shared host directory at its own absolute path."""
-        target = str(path or self.share)
+        target = path or self.share
         options = "trans=virtio,version=9p2000.L,msize=512000,cache=loose"
-        self.run(
-            f"mkdir -p {shlex.quote(target)} && mount -t 9p -o {options} tree {shlex.quote(target)}",
-            check=True,
-        )
+        script = 'mkdir -p "$1" && mount -t 9p -o "$2" tree "$1"'
+        self.run(["sh", "-c", script, "sh", str(target), options], check=True)
+        self.home = target
 
     # -- judging -----------------------------------------------------------------------------
 
@@ -542,6 +547,7 @@ class VM:
         self._qmp_file.close()
         self._qmp_socket.close()
         self._reader.join(timeout=5)
+        self.home = Path("/")
         with self.changed:
             self._jobs.clear()
             self.kernel_log.clear()
