@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded streams of NVIDIA's clients: the ledger books what the driver booked, at the same calls."""
+"""Recorded streams of NVIDIA's clients: booked is what the driver booked, at the same calls."""
 
 from dataclasses import replace
 

@@ -44,7 +44,7 @@ MUTANTS = {
     "children survive": Mutant(
         BOOK, "while (obj->child)\n", "while (obj->child && obj->is_client)\n"
     ),
-    "dependants survive": Mutant(BOOK, "if (who->link)", "if (0)"),
+    "dependents survive": Mutant(BOOK, "if (who->link)", "if (0)"),
     "memory of USERD not held": Mutant(BOOK, "} else if (on->charge) {", "} else if (0) {"),
     "a closed file leaves its clients": Mutant(
         BOOK,

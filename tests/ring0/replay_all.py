@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays streams against the C that VGPU_NATIVE names: exit code 3 and the first that books wrong."""
+"""Plays streams against the C that VGPU_NATIVE names; exit code 3 at the first one booked wrong."""
 
 import sys
 
