@@ -96,9 +96,7 @@ class Client:
     ) -> tuple[int, int]:  # fmt: skip
         """RM_ALLOC; the handle and the status."""
         pointer = address(params) if isinstance(params, bytearray) else 0
-        p = bytearray(
-            struct.pack("<IIIIQII", self.handle, parent, handle, class_, pointer, 0, 0)
-        )
+        p = bytearray(struct.pack("<IIIIQII", self.handle, parent, handle, class_, pointer, 0, 0))
         error = call(self.ctl.fd if fd is None else fd, 0x2B, p)
         if error:
             raise OSError(error, os.strerror(error))
