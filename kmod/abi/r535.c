@@ -67,4 +67,4 @@ static const struct vgpu_rm_version versions[] = {
 	{ "535.309.01", &r535 },
 };
 
-const struct vgpu_rm_branch vgpu_r535 = { versions, sizeof(versions) / sizeof(versions[0]) };
+const struct vgpu_rm_branch vgpu_r535 = TABLE(versions);

@@ -346,16 +346,15 @@ void vgpu_rm_reply(const struct vgpu_rm_req *req, const void *buf, u32 len, cons
 		   u32 inner_len, struct vgpu_rm_result *result);
 
 /*
- * Writes an RM status into the outer argument. False: it has no status field; fail the ioctl
- * instead.
- */
-/*
- * Makes the handle of an allocation that leaves the choice to the driver (req->object 0) @handle, in the
- * request and in the outer argument. False: it has no such field.
+ * Makes @handle the handle of an allocation that leaves the choice to the driver (req->object 0),
+ * in the request and in the outer argument. False: it has no such field.
  */
 bool vgpu_rm_set_object(struct vgpu_rm_req *req, void *buf, u32 len, u32 handle);
 
-/* Writes an RM status into the outer argument. False: it has no status field; fail the ioctl instead. */
+/*
+ * Writes an RM status into the outer argument. False: it has no status field; fail the ioctl
+ * instead.
+ */
 bool vgpu_rm_set_status(const struct vgpu_rm_req *req, void *buf, u32 len, u32 status);
 
 /*

@@ -33,7 +33,7 @@
 	  COUNT_OF(fields), fields, #name }
 #define REFUSED0(nr, size, what, where, status, name) \
 	{ nr, size, 0, VGPU_##what, VGPU_ON_##where, VGPU_NV_ERR_##status, 0, NULL, #name }
-/* Classes and controls that are refused: as to whoever is not root, or as if they were not there. */
+/* Refused classes and controls: as to whoever is not root, or as if they were not there. */
 #define PRIVILEGED(nr, size, name) \
 	REFUSED0(nr, size, CLASS_REFUSED, ANY, INSUFFICIENT_PERMISSIONS, name)
 #define UNSUPPORTED(nr, size, name)	REFUSED0(nr, size, CLASS_REFUSED, ANY, NOT_SUPPORTED, name)

@@ -150,11 +150,11 @@ static void tree_del(struct vgpu_object *obj)
 static void dep_add(struct vgpu_object *on, struct vgpu_object *who, struct vgpu_dep *dep)
 {
 	dep->who = who;
-	dep->next = on->dependants;
-	dep->link = &on->dependants;
+	dep->next = on->dependents;
+	dep->link = &on->dependents;
 	if (dep->next)
 		dep->next->link = &dep->next;
-	on->dependants = dep;
+	on->dependents = dep;
 }
 
 static void dep_del(struct vgpu_dep *dep)
@@ -247,9 +247,9 @@ static void detach_rest(struct vgpu_book *book, struct vgpu_object *obj, struct 
 	for (; obj; obj = obj->gone) {
 		while (obj->child)
 			detach(book, obj->child, list);
-		while (obj->dependants) {
-			who = obj->dependants->who;
-			dep_del(obj->dependants);
+		while (obj->dependents) {
+			who = obj->dependents->who;
+			dep_del(obj->dependents);
 			if (who->link)
 				detach(book, who, list);
 		}
@@ -344,7 +344,7 @@ int vgpu_book_insert(struct vgpu_book *book, struct vgpu_object *obj, u32 client
 	obj->client = owner;
 	obj->gone = NULL;
 	obj->child = NULL;
-	obj->dependants = NULL;
+	obj->dependents = NULL;
 	if (obj->slice == VGPU_NO_SLICE)
 		obj->slice = above->slice;
 	tree_add(above, obj);

@@ -67,7 +67,7 @@ struct vgpu_client;
  *	a reference of it)
  * @held: with @holds, the charge; on a detached object as vgpu_object.charge
  * @who: the object that depends; this and the following are book-private
- * @next: next dependant of the same object
+ * @next: next dependent of the same object
  * @link: what points at this one, NULL when not linked
  */
 struct vgpu_dep {
@@ -93,7 +93,7 @@ struct vgpu_dep {
  * @gone: next in a list of detached objects
  * @parent, @child, @next, @link: the tree; book-private
  * @bucket_next, @bucket_link: the hash; book-private
- * @dependants: objects that depend on this one; book-private
+ * @dependents: objects that depend on this one; book-private
  * @deps: what this one depends on; the caller's array, its handles set
  */
 struct vgpu_object {
@@ -112,7 +112,7 @@ struct vgpu_object {
 	struct vgpu_object **link;
 	struct vgpu_object *bucket_next;
 	struct vgpu_object **bucket_link;
-	struct vgpu_dep *dependants;
+	struct vgpu_dep *dependents;
 	struct vgpu_dep *deps;
 };
 

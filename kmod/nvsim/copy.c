@@ -7,6 +7,7 @@
 #include <linux/bitfield.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
+#include <linux/string.h>
 
 #include "engine.h"
 
@@ -100,26 +101,51 @@ static int nvsim_remap_piece(struct nvsim_channel *ch, u64 in, u64 out, u32 elem
 	return nvsim_vas_write(ch->vas, out, to, n * dst_size) ?: n;
 }
 
+/* A fill with constants: the elements of one page serve for all. Their number, or an errno. */
+static int nvsim_fill(struct nvsim_channel *ch, u64 out, u32 elements, u32 budget)
+{
+	const struct nvsim_copy_regs *c = &ch->copy;
+	unsigned int size = REMAP_SIZE(c->remap_components) * REMAP_NUM_DST(c->remap_components);
+	u32 i, done, n = min(elements, max(budget / size, 1U));
+	u32 per_page = min_t(u32, n, PAGE_SIZE / size);
+	u8 *page = ch->engine->bounce[1];
+	int err = 0;
+
+	for (i = 0; i < per_page; i++)
+		nvsim_remap_element(c, page + i * size, NULL);
+	if (!memchr_inv(page, 0, size))
+		return nvsim_vas_clear(ch->vas, out, (size_t)n * size) ?: n;
+	for (done = 0; done < n && !err; done += per_page)
+		err = nvsim_vas_write(ch->vas, out + (u64)done * size, page,
+				      min(per_page, n - done) * size);
+	return err ?: n;
+}
+
 /* Bytes that a piece of the current line had, or an errno. */
 static int nvsim_copy_piece(struct nvsim_channel *ch, u32 budget)
 {
 	struct nvsim_copy_regs *c = &ch->copy;
 	u64 in = c->in + (u64)c->line * c->pitch_in;
 	u64 out = c->out + (u64)c->line * c->pitch_out;
-	u32 left = c->line_length - c->done, n;
-	unsigned int size;
+	u32 left = c->line_length - c->done, n, remap = c->remap_components;
+	unsigned int src_size, dst_size;
 	int ret;
 
 	if (c->launch & LAUNCH_REMAP) {
-		size = REMAP_SIZE(c->remap_components);
-		ret = nvsim_remap_piece(ch,
-					in + (u64)c->done * size * REMAP_NUM_SRC(c->remap_components),
-					out + (u64)c->done * size * REMAP_NUM_DST(c->remap_components),
-					left);
+		src_size = REMAP_SIZE(remap) * REMAP_NUM_SRC(remap);
+		dst_size = REMAP_SIZE(remap) * REMAP_NUM_DST(remap);
+		in += (u64)c->done * src_size;
+		out += (u64)c->done * dst_size;
+		if (nvsim_remap_uses(remap, REMAP_CONST_A, REMAP_CONST_B) &&
+		    !nvsim_remap_uses(remap, 0, REMAP_SRC_W) &&
+		    !nvsim_remap_uses(remap, REMAP_NO_WRITE, 7))
+			ret = nvsim_fill(ch, out, left, budget);
+		else
+			ret = nvsim_remap_piece(ch, in, out, left);
 		if (ret < 0)
 			return ret;
 		c->done += ret;
-		return ret * size * REMAP_NUM_DST(c->remap_components);
+		return ret * dst_size;
 	}
 	n = min(left, budget);
 	ret = nvsim_vas_copy(ch->vas, out + c->done, in + c->done, n);

@@ -392,10 +392,12 @@ static int nvsim_mem_copy(struct nvsim_mem *to, u64 to_off, struct nvsim_mem *fr
 
 		if (!to_page)
 			return -ENOMEM;
-		if (from_page)
-			memcpy_page(to_page, to_in, from_page, from_in, n);
-		else
+		if (!from_page)
 			memzero_page(to_page, to_in, n);
+		else if (n == PAGE_SIZE)
+			copy_highpage(to_page, from_page);
+		else
+			memcpy_page(to_page, to_in, from_page, from_in, n);
 		to_off += n;
 		from_off += n;
 		len -= n;
@@ -424,6 +426,38 @@ int nvsim_vas_copy(struct nvsim_vas *vas, u64 to, u64 from, size_t len)
 			return err;
 		to += n;
 		from += n;
+		len -= n;
+	}
+	return 0;
+}
+
+static void nvsim_mem_clear(struct nvsim_mem *mem, u64 offset, size_t len)
+{
+	while (len) {
+		size_t in_page = offset_in_page(offset);
+		size_t n = min(len, PAGE_SIZE - in_page);
+		struct page *page = nvsim_mem_page(mem, offset >> PAGE_SHIFT, false);
+
+		/* What was never touched is zero already, and stays without a page. */
+		if (page)
+			memzero_page(page, in_page, n);
+		offset += n;
+		len -= n;
+	}
+}
+
+int nvsim_vas_clear(struct nvsim_vas *vas, u64 va, size_t len)
+{
+	while (len) {
+		struct nvsim_span span;
+		size_t n;
+
+		if (!nvsim_vas_find(vas, va, &span))
+			return -EFAULT;
+		n = min_t(u64, len, span.length);
+		nvsim_mem_clear(span.mem, span.offset, n);
+		nvsim_mem_put(span.mem);
+		va += n;
 		len -= n;
 	}
 	return 0;

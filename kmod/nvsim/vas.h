@@ -47,6 +47,7 @@ void nvsim_vas_unmanage(struct nvsim_vas *vas);
 /* What the engine does. -EFAULT where nothing is mapped, -ENOMEM when the host has no page. */
 int nvsim_vas_read(struct nvsim_vas *vas, u64 va, void *to, size_t len);
 int nvsim_vas_write(struct nvsim_vas *vas, u64 va, const void *from, size_t len);
+int nvsim_vas_clear(struct nvsim_vas *vas, u64 va, size_t len);
 int nvsim_vas_copy(struct nvsim_vas *vas, u64 to, u64 from, size_t len);
 /* Naturally aligned words of 4 or 8 bytes, in one access as a CPU that polls them expects. */
 int nvsim_vas_load(struct nvsim_vas *vas, u64 va, unsigned int bytes, u64 *value);

@@ -61,7 +61,7 @@ class Oracle:
     def usage(self, process: int | None, client: int = 0) -> list[int]:
         seen: set[int] = set()
         for (c, handle), thing in self.things.items():
-            if c == handle or process is not None and self.process[c] != process:
+            if c == handle or (process is not None and self.process[c] != process):
                 continue
             if client and c != client:
                 continue

@@ -31,7 +31,7 @@ class Ranges:
             following = gone.gone
             found.append((gone.base, gone.length, gone.tag))
             if gone.charge:
-                del book._charges[int(ffi.cast("uintptr_t", gone.charge))]
+                book.forget(gone.charge)
             del self.live[int(ffi.cast("uintptr_t", gone))]
             gone = following
         return sorted(found)

@@ -84,6 +84,8 @@ def _act(options: argparse.Namespace) -> int:
         snapshot=not options.no_snapshot,
         module_params=options.module_param,
     )
+    if options.action == "prepare" and boot.machine(wanted).prepared():
+        return 0
     with boot.boot(wanted) as vm:
         try:
             if options.action == "run":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The caller of kmod/core: owns the memory, frees what the book hands back, checks the invariants."""
+"""The caller of kmod/core: owns the memory and frees what the book hands back."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -76,6 +76,11 @@ class Book:
         if lib.vgpu_charge_put(charge):
             del self._charges[int(ffi.cast("uintptr_t", charge))]
 
+    def forget(self, charge: Any) -> None:
+        """Frees a charge whose last reference the C has put."""
+        assert charge.refs == 0
+        del self._charges[int(ffi.cast("uintptr_t", charge))]
+
     def insert(
         self,
         client: int,
@@ -133,8 +138,7 @@ class Book:
             following = gone.gone
             handles.append(gone.handle)
             for charge in self._last(gone):
-                assert charge.refs == 0
-                del self._charges[int(ffi.cast("uintptr_t", charge))]
+                self.forget(charge)
             del self._objects[int(ffi.cast("uintptr_t", gone))]
             gone = following
         return handles

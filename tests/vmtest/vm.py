@@ -120,6 +120,10 @@ class Machine:
         path = cache.entry("initramfs", name, lambda tmp: initramfs(tmp / "initramfs", modules))
         return path / "initramfs"
 
+    def prepared(self) -> bool:
+        """Whether there is a snapshot to start from."""
+        return (cache.root() / "snapshot" / self.key()).exists()
+
     def key(self) -> str:
         return cache.key(self.arguments(), self.warm_up, _qemu_version(), SNAPSHOT_FORMAT)
 
