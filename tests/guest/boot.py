@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vmtest import VM, Machine, Result, VMError, kernel
+from vmtest.image import FORK_SERVER
 
 from . import image, modules
 from .image import TREE
@@ -19,13 +20,16 @@ from .image import TREE
 # Run before the snapshot is taken: what they read is then in the guest's page cache.
 WARM_UP = (
     ("ldconfig",),
-    ("python3", "-c", "import ctypes, json, subprocess, click"),
-    ("python3", "-c", "import _cffi_backend, pynvml, pyroute2.netlink.generic"),
-    ("sh", "-c", "runc --version; nvidia-smi || true; dmesg > /dev/null"),
-)
+    ("sh", "-c", "runc --version; nvidia-smi || true; python3 -c 'import ctypes, json, click'"),
+    ("python3", "-P", str(FORK_SERVER), "--late", "vgpu.cli.main", "vgpu.cli.slices",
+     "vgpu.cli.run", "vgpu.manager", "--",
+     "_cffi_backend", "click", "ctypes", "fcntl", "ipaddress", "json", "logging", "mmap",
+     "pynvml", "random", "resource", "shutil", "signal", "socket", "subprocess", "tempfile",
+     "threading", "traceback", "uuid"),
+)  # fmt: skip
 
 VGPU_WRAPPER = """\
-#!/usr/bin/python3 -P
+#!/usr/local/bin/pyfork
 import sys
 from vgpu.cli.main import run
 sys.argv[0] = "vgpu"
@@ -77,8 +81,8 @@ class Guest(VM):
     """A VM with the working tree at its own path, and what tests of vgpu ask for most."""
 
     def python(self, code: str, *arguments: str, **keywords: Any) -> Result:
-        """Runs Python code with the guest's /usr/bin/python3; it can import vgpu."""
-        return self.run(["python3", "-c", code, *arguments], **keywords)
+        """Runs Python code as the guest's /usr/bin/python3 would; it can import vgpu."""
+        return self.run(["pyfork", "-c", code, *arguments], **keywords)
 
     def vgpu(self, *arguments: str, **keywords: Any) -> Result:
         return self.run(["vgpu", *arguments], **keywords)

@@ -46,7 +46,8 @@ def root() -> Path:
 
 
 def python() -> Path:
-    return cache.entry("python", cache.key(PYTHON_PACKAGES, "v1"), _make_python) / "python.sqfs"
+    name = cache.key(PYTHON_PACKAGES, image.PYFORK_SOURCE, image.FORK_SERVER_SOURCE)
+    return cache.entry("python", name, _make_python) / "python.sqfs"
 
 
 def _make_python(directory: Path) -> None:
@@ -61,6 +62,7 @@ def _make_python(directory: Path) -> None:
     )  # fmt: skip
     if done.returncode:
         raise VMError(f"pip failed: {done.stderr.strip()}")
+    image.add_fork_server(layer)
     image.squashfs(layer, directory / "python.sqfs")
     shutil.rmtree(layer)
 

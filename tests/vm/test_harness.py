@@ -141,3 +141,30 @@ def test_shell_needs_a_terminal() -> None:
     )  # fmt: skip
     assert done.returncode == 125
     assert "Hint: use vm run" in done.stderr
+
+
+def test_python_by_fork_is_python(vm: Guest) -> None:
+    code = "import os, sys; print(sys.argv, os.getcwd(), os.environ['A']); sys.exit(3)"
+    result = vm.python(code, "x", env={"A": "b"})
+    assert (result.returncode, result.stdout) == (3, f"['-c', 'x'] {TREE} b\n"), result.stderr
+    assert vm.python("import os; os.kill(os.getpid(), 9)").returncode == -signal.SIGKILL
+    failed = vm.python("1/0")
+    assert failed.returncode == 1
+    assert "ZeroDivisionError" in failed.stderr
+    assert vm.python("print(input())", input="hello\n").stdout == "hello\n"
+
+
+def test_python_by_fork_dies_with_its_caller(vm: Guest) -> None:
+    process = vm.popen(["pyfork", "-c", "import os, time; print(os.getpid(), flush=True)\n"
+                        "time.sleep(1000)"])  # fmt: skip
+    pid = process.wait_output(r"^\d+$")[0]
+    process.kill()
+    assert process.wait().returncode == -signal.SIGKILL
+    vm.run(f"while [ -e /proc/{pid} ]; do sleep 0.05; done", check=True, timeout=60)
+
+
+@pytest.mark.parametrize("prefix", ["PYFORK=0", "unshare -m", "setpriv --bounding-set=-sys_admin"])
+def test_python_by_fork_steps_aside(vm: Guest, prefix: str) -> None:
+    code = "import os; print(os.getppid() == int(os.environ['SHELL_PID']))"
+    shell = f'SHELL_PID=$$ {prefix} pyfork -c "{code}"; true'
+    assert vm.run(shell, check=True).stdout == "True\n"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,9 @@ from . import apt, cache
 from .errors import VMError
 
 AGENT_SOURCE = Path(__file__).with_name("agent.c")
+PYFORK_SOURCE = Path(__file__).with_name("pyfork.c")
+FORK_SERVER_SOURCE = Path(__file__).with_name("forkserver.py")
+FORK_SERVER = Path("/usr/local/lib/vmtest/forkserver.py")
 
 
 def squashfs(directory: Path, target: Path) -> None:
@@ -50,17 +54,23 @@ def debian_root(packages: Sequence[str], exclude: Sequence[str], target: Path) -
         raise VMError(f"mmdebstrap failed:\n{complaint[-4000:]}")
 
 
-def agent() -> Path:
-    """The static binary that is PID 1 in the guest."""
-    return cache.entry("agent", cache.key(AGENT_SOURCE), _make_agent) / "agent"
+def static_binary(source: Path) -> Path:
+    """A program of one C file for the guest, whatever C library it has."""
+
+    def make(directory: Path) -> None:
+        command = ["gcc", "-O2", "-static", "-Wall", "-Wextra", "-Wno-unused-result"]
+        subprocess.run([*command, "-o", directory / source.stem, source], check=True)
+
+    return cache.entry("binary", cache.key(source), make) / source.stem
 
 
-def _make_agent(directory: Path) -> None:
-    subprocess.run(
-        ["gcc", "-O2", "-static", "-Wall", "-Wextra", "-Wno-unused-result",
-         "-o", directory / "agent", AGENT_SOURCE],
-        check=True,
-    )  # fmt: skip
+def add_fork_server(layer: Path) -> None:
+    """Puts the Python interpreter by fork into a layer: pyfork, and FORK_SERVER to start it."""
+    (layer / "usr/local/bin").mkdir(parents=True, exist_ok=True)
+    shutil.copy2(static_binary(PYFORK_SOURCE), layer / "usr/local/bin/pyfork")
+    target = layer / FORK_SERVER.relative_to("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(FORK_SERVER_SOURCE, target)
 
 
 def initramfs(target: Path, modules: Sequence[Path]) -> None:
@@ -81,7 +91,7 @@ def initramfs(target: Path, modules: Sequence[Path]) -> None:
         for name in ("dev", "proc", "sys", "modules"):
             add(name, 0o40755)
         add("dev/console", 0o20600, rdev=(5, 1))
-        add("init", 0o100755, agent().read_bytes())
+        add("init", 0o100755, static_binary(AGENT_SOURCE).read_bytes())
         add("modules.list", 0o100644, "".join(name + "\n" for name in names).encode())
         for name, module in zip(names, modules, strict=True):
             add(name[1:], 0o100644, module.read_bytes())
