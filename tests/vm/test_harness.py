@@ -98,10 +98,10 @@ def test_dead_kernel_is_a_lost_guest(boot: Callable[..., Guest]) -> None:
 def test_sleep_costs_nothing_under_icount(boot: Callable[..., Guest]) -> None:
     guest = boot(vgpu=False, nvsim=False, icount=True)
     start = time.monotonic()
-    result = guest.run("cat /proc/uptime; sleep 1000; cat /proc/uptime", check=True)
+    result = guest.run("cat /proc/uptime; sleep 300; cat /proc/uptime", check=True)
     before, after = (float(line.split()[0]) for line in result.stdout.splitlines())
-    assert after - before >= 1000
-    assert time.monotonic() - start < 300
+    assert after - before >= 300
+    assert time.monotonic() - start < 200
 
 
 def test_plain_boot_without_a_snapshot(boot: Callable[..., Guest]) -> None:
