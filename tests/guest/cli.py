@@ -6,8 +6,10 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from vmtest import CommandTimeout, KernelComplaint, LostVM, VMError
 from vmtest.vm import interact
@@ -110,7 +112,12 @@ def _act(options: argparse.Namespace) -> int:
     return code if code >= 0 else 128 - code
 
 
+def _end(number: int, _frame: object) -> NoReturn:
+    sys.exit(128 + number)
+
+
 def main() -> int:
+    signal.signal(signal.SIGTERM, _end)
     options = _parser().parse_args()
     try:
         return _act(options)

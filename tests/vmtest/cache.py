@@ -68,3 +68,10 @@ def entry(kind: str, name: str, make: Callable[[Path], None], what: str = "") ->
             shutil.rmtree(temporary, ignore_errors=True)
             raise
     return path
+
+
+def prune(kind: str, keep: int) -> None:
+    """Removes all but the `keep` entries that were used last."""
+    found = [path for path in (root() / kind).iterdir() if not path.name.startswith(".")]
+    for path in sorted(found, key=lambda entry: entry.stat().st_mtime)[:-keep]:
+        shutil.rmtree(path, ignore_errors=True)

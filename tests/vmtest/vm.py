@@ -60,6 +60,7 @@ COMPLAINT = re.compile(
 TCG_CPU = "Nehalem,+smap,+smep,+fsgsbase"
 
 SNAPSHOT_FORMAT = 1
+KEPT_SNAPSHOTS = 16
 
 HEADER = struct.Struct("<III")
 MAX_PAYLOAD = 65536
@@ -283,10 +284,13 @@ class VM:
     def _snapshot(self) -> Path | None:
         name = self.machine.key()
         try:
-            return cache.entry(
+            path = cache.entry(
                 "snapshot", name, self._make_snapshot, "booting once to make a snapshot"
             )
-        except VMError as error:
+            os.utime(path)
+            cache.prune("snapshot", KEPT_SNAPSHOTS)
+            return path
+        except (VMError, AssertionError, OSError) as error:
             cache.say(f"no snapshot ({error}); booting")
             self._stop()
             return None
