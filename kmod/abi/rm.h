@@ -154,7 +154,7 @@ enum vgpu_rm_slot {
 	VGPU_F_INSTANCE,
 	VGPU_F_COUNT,		/* elements used of LIST or behind DEEP_PTR */
 	VGPU_F_LIST,
-	VGPU_F_DEEP_PTR,	/* pointer in an inner argument */
+	VGPU_F_DEEP_PTR,	/* pointer in an inner argument, to at most count elements */
 	VGPU_F_INDEX,
 	VGPU_F_VALUE,
 	VGPU_F_HEIGHT,
