@@ -25,7 +25,12 @@ CORE_HEADERS = [
     ROOT / "kmod/abi/report.h",
 ]
 CALIBRATE = ROOT / "vgpu/calibrate.h"
-CORE_SOURCES = sorted((ROOT / "kmod/core").glob("*.c")) + sorted((ROOT / "kmod/abi").glob("*.c"))
+SOURCES = [
+    *sorted((ROOT / "kmod/core").glob("*.c")),
+    *sorted((ROOT / "kmod/abi").glob("*.c")),
+    CALIBRATE.with_suffix(".c"),
+]
+INCLUDES = [INCLUDE, ROOT / "kmod", ROOT / "vgpu"]
 
 TYPES = """
 typedef uint8_t __u8;
@@ -148,10 +153,8 @@ ffibuilder.set_source(
     + "".join(f"#include <{header.relative_to(ROOT / 'kmod')}>\n" for header in CORE_HEADERS)
     + f"#include <{CALIBRATE.name}>\n"
     + SYSCALLS_SOURCE,
-    include_dirs=[os.path.relpath(INCLUDE, ROOT), "kmod", "vgpu"],
-    sources=[
-        os.path.relpath(source, ROOT) for source in [*CORE_SOURCES, CALIBRATE.with_suffix(".c")]
-    ],
+    include_dirs=[os.path.relpath(directory, ROOT) for directory in INCLUDES],
+    sources=[os.path.relpath(source, ROOT) for source in SOURCES],
     depends=[os.path.relpath(header, ROOT) for header in [HEADER, CALIBRATE, *CORE_HEADERS]],
     py_limited_api=True,
 )

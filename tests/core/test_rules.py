@@ -6,14 +6,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ring0.build import SOURCES, TREE, compiler
+from ring0.build import FREESTANDING, TREE, compiler
 from ring0.native import ffi
 
-FREESTANDING = sorted([*TREE.glob("kmod/core/*.[ch]"), *TREE.glob("kmod/abi/*.[ch]")])
+FILES = sorted([*TREE.glob("kmod/core/*.[ch]"), *TREE.glob("kmod/abi/*.[ch]")])
 PORT = TREE / "kmod/core/port.h"
 
 
-@pytest.mark.parametrize("path", FREESTANDING, ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_core_and_abi_include_only_port_and_their_own(path: Path) -> None:
     text = path.read_text()
     if path == PORT:
@@ -28,7 +28,7 @@ def test_core_and_abi_include_only_port_and_their_own(path: Path) -> None:
 
 def test_core_and_abi_need_nothing_but_memory_functions(tmp_path: Path) -> None:
     objects = []
-    for source in SOURCES:
+    for source in FREESTANDING:
         objects.append(str(tmp_path / f"{source.stem}.o"))
         command = [compiler(), "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2"]
         command += ["-ffreestanding", "-nostdlib", "-c", str(TREE / source), "-o", objects[-1]]

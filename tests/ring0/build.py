@@ -7,9 +7,11 @@ import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
-TREE = Path(__file__).resolve().parent.parent.parent
-SOURCES = [path.relative_to(TREE) for path in sorted(TREE.glob("kmod/core/*.c"))]
-SOURCES += [path.relative_to(TREE) for path in sorted(TREE.glob("kmod/abi/*.c"))]
+from vgpu import _build
+
+TREE = _build.ROOT
+SOURCES = [path.relative_to(TREE) for path in _build.SOURCES]
+FREESTANDING = [path for path in SOURCES if path.parts[0] == "kmod"]
 
 
 def compiler() -> str:
@@ -26,16 +28,14 @@ class Builder:
         self._glue = self._compile(self._emit(), "_native")
 
     def _emit(self) -> Path:
-        from vgpu._build import ffibuilder
-
         path = self.out / "_native.c"
-        ffibuilder.emit_c_code(str(path))
+        _build.ffibuilder.emit_c_code(str(path))
         return path
 
     def _compile(self, source: Path, name: str) -> Path:
         target = self.out / f"{name}.o"
         command = [compiler(), "-g", "-O1", "-fPIC", *self.flags, "-DPy_LIMITED_API"]
-        command += [f"-I{TREE}/kmod/include/uapi", f"-I{TREE}/kmod"]
+        command += [f"-I{directory}" for directory in _build.INCLUDES]
         command += [f"-I{sysconfig.get_path('include')}", "-c", str(source), "-o", str(target)]
         subprocess.run(command, check=True)
         return target
