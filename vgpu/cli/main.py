@@ -16,6 +16,7 @@ _COMMANDS = {
     "calibrate": "vgpu.cli.calibrate",
     "check": "vgpu.cli.check",
     "create": "vgpu.cli.slices",
+    "fabric": "vgpu.cli.fabric",
     "list": "vgpu.cli.slices",
     "rm": "vgpu.cli.slices",
     "run": "vgpu.cli.run",
