@@ -24,6 +24,8 @@ def missing() -> str:
 
 
 class Sim:
+    """libumad2sim leaves a tree sys-PID in the working directory: that is below folder."""
+
     def __init__(self, process: "subprocess.Popen[str]", folder: Path, env: dict[str, str]) -> None:
         self._process = process
         self.folder = folder
@@ -48,6 +50,7 @@ class Sim:
         env = self._env_of(folder)
         subprocess.run(
             self._opensm(engine, folder, "-o"),
+            cwd=folder,
             env=env,
             check=True,
             timeout=timeout,
@@ -61,6 +64,7 @@ class Sim:
         with path.open("w") as out:
             subprocess.run(
                 ["ibnetdiscover"],
+                cwd=self.folder,
                 env=self._env,
                 check=True,
                 timeout=timeout,
@@ -76,6 +80,7 @@ class Sim:
         folder = self.folder / f"{engine}-stays"
         process = subprocess.Popen(
             self._opensm(engine, folder, "-s", "1"),
+            cwd=folder,
             env=self._env_of(folder),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
