@@ -94,7 +94,6 @@ def forever() -> None:
     start()
     while True:
         buffers, _, _ = fill()
-        print(f"{len(buffers)} buffers held", flush=True)
         for buffer in buffers:
             call("cuMemFree_v2", ctypes.c_uint64(buffer))
 

@@ -84,21 +84,25 @@ def wait_for(what: str, condition: Any) -> None:
         time.sleep(0.02)
 
 
-def kill_while_allocating(name: str) -> int:
-    """What the ledger still holds after SIGKILL; the GPU's own books are looked at too."""
-    limit = ledger(name).memory_max
-    container = Container(name, "python3", CLIENT, "--forever")
-    wait_for("allocating", lambda: ledger(name).memory_current > limit // 4)
+def processes(name: str) -> list[int]:
     group = next(Path("/sys/fs/cgroup/vgpu").glob(f"{name}-*"))
-    pids = [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
+    return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
+
+
+def kill_while_allocating() -> dict[str, int]:
+    """What each ledger still holds after SIGKILL."""
+    containers = {name: Container(name, "python3", CLIENT, "--forever") for name in ASKED}
+    for name in ASKED:
+        half = ledger(name).memory_max // 2
+        wait_for("allocating", lambda name=name, half=half: ledger(name).memory_current > half)
+    shell("vgpu", "list")
+    pids = [pid for name in ASKED for pid in processes(name)]
     print(f"# kill -9 {shlex.join(map(str, pids))}", flush=True)
-    held = ledger(name).memory_current
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    container.join(PATIENCE)
-    left = ledger(name).memory_current
-    print(f"{name}: the ledger had {format_size(held)}, now {format_size(left)}", flush=True)
-    return left
+    for container in containers.values():
+        container.join(PATIENCE)
+    return {name: ledger(name).memory_current for name in ASKED}
 
 
 def main() -> int:
@@ -111,9 +115,8 @@ def main() -> int:
     command = f"nvidia-smi && exec python3 {shlex.quote(CLIENT)}"
     containers = [Container(name, "sh", "-c", command) for name in ASKED]
     results = {it.tenant: it.finish() for it in containers}
-    shell("vgpu", "list")
     say("kill -9 in the middle of allocating")
-    left = {name: kill_while_allocating(name) for name in ASKED}
+    left = kill_while_allocating()
     say("what there is now")
     shell("vgpu", "list")
     if BOOKS.exists():
