@@ -91,7 +91,7 @@ void nvsim_ctxshare_free(struct nvsim_object *obj)
 	nvsim_vas_put(obj->data);
 }
 
-/* Whose addresses the channel's are: of its context share, its own handle, its group, the device. */
+/* Whose addresses the channel's are: of its context share, its handle, its group, the device. */
 static struct nvsim_vas *nvsim_channel_vas(struct nvsim_object *obj, struct nvsim_group *group,
 					   const struct nv_channel_alloc_params *p, u32 *status)
 {

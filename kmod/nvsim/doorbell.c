@@ -145,7 +145,7 @@ struct nvsim_doorbell *nvsim_doorbell_create(struct nvsim_engine *engine, u32 cl
 	return db;
 }
 
-/* The timer first, as it queues the others, and no look is left out: the work may be of a live client. */
+/* The timer first, as it queues the others. No look is left out: the client may live on. */
 void nvsim_doorbell_destroy(struct nvsim_doorbell *db)
 {
 	hrtimer_cancel(&db->timer);

@@ -2,9 +2,10 @@
 /*
  * The engine of a GPU: channels, the groups they are scheduled in, and the work they carry out.
  *
- * engine->lock covers everything here. It is taken under nvsim_rm_lock (class and control hooks) and
- * from the engine's own work item, and held while a channel makes a step, so that a channel that is
- * off engine->channels is touched by nobody. Locks of VA spaces and memory are taken below it.
+ * engine->lock covers everything here. It is taken under nvsim_rm_lock (class and control hooks)
+ * and from the engine's own work item, and held while a channel makes a step, so that a channel
+ * that is off engine->channels is touched by nobody. Locks of VA spaces and of memory are taken
+ * below it.
  */
 #ifndef NVSIM_ENGINE_H
 #define NVSIM_ENGINE_H
@@ -23,10 +24,10 @@
 
 struct nvsim_engine {
 	struct nvsim_gpu *gpu;
-	struct mutex lock;
+	struct mutex lock;			/* what follows, channels and groups */
 	struct workqueue_struct *wq;
 	struct work_struct work;
-	struct hrtimer timer;			/* the next moment at which something happens by itself */
+	struct hrtimer timer;			/* when something happens by itself */
 	struct list_head channels;
 	struct ida chids;
 	struct ida group_ids;
@@ -153,11 +154,18 @@ enum nvsim_step {
 enum nvsim_step nvsim_channel_step(struct nvsim_channel *ch);
 void nvsim_channel_fault(struct nvsim_channel *ch, const char *what, u64 address);
 
+/* semaphore.c */
+
 /* What a release writes: a word or two, or four of them with the time in the last two. */
 int nvsim_release(struct nvsim_channel *ch, u64 address, u64 payload, bool wide, bool timestamp);
 /* Read, combine, write; op as in NVC56F_SEM_EXECUTE_REDUCTION. */
 int nvsim_reduce(struct nvsim_channel *ch, u64 address, u64 payload, bool wide, unsigned int op,
 		 bool is_unsigned);
+
+void nvsim_sem_execute(struct nvsim_channel *ch, u32 execute);
+void nvsim_old_semaphore(struct nvsim_channel *ch, u32 data);
+/* True when the semaphore that the channel waits for has been passed. */
+bool nvsim_try_acquire(struct nvsim_channel *ch);
 
 /* copy.c: true when the copy is done, its semaphore included */
 bool nvsim_copy_step(struct nvsim_channel *ch);

@@ -38,7 +38,7 @@ static void nvsim_context_free(struct nvsim_mmap_context *ctx)
 	kfree(ctx);
 }
 
-/* The node must be the right one: device memory through its GPU's, system memory through nvidiactl. */
+/* Device memory is mapped through its GPU's node, system memory through nvidiactl. */
 static bool nvsim_context_fits(struct nvsim_object *memory, struct nvsim_file *target)
 {
 	if (memory->class == TURING_USERMODE_A)
@@ -89,8 +89,10 @@ u32 nvsim_map_memory(struct nvsim_file *caller, struct nvsim_object *memory,
 
 	spin_lock(&target->mmap_lock);
 	taken = target->mmap_context;
-	if (!taken)
+	if (!taken) {
+		/* Pairs with nvsim_mmap(): who finds the context finds what is in it. */
 		smp_store_release(&target->mmap_context, ctx);
+	}
 	spin_unlock(&target->mmap_lock);
 	if (taken) {
 		nvsim_context_free(ctx);
@@ -176,9 +178,11 @@ static const struct vm_operations_struct nvsim_vm_ops = {
 int nvsim_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct nvsim_file *nvf = nvsim_file(file);
-	struct nvsim_mmap_context *ctx = smp_load_acquire(&nvf->mmap_context);
 	unsigned long size = vma->vm_end - vma->vm_start;
+	struct nvsim_mmap_context *ctx;
 
+	/* Pairs with nvsim_map_memory(). */
+	ctx = smp_load_acquire(&nvf->mmap_context);
 	if (!ctx || vma->vm_pgoff)
 		return -EINVAL;
 	/* Copies on write of raw page frames do not exist. */

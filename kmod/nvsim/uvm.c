@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/nvidia-uvm. Numbers are plain (uvm_ioctl.h, uvm_linux_ioctl.h of 535.288.01), sizes are those
- * of 535, and the result is a status word inside each struct.
+ * /dev/nvidia-uvm. Numbers are plain (uvm_ioctl.h, uvm_linux_ioctl.h of 535.288.01), sizes are
+ * those of 535, and the result is a status word inside each struct.
  */
 #include <linux/cdev.h>
 #include <linux/device.h>
@@ -14,15 +14,7 @@
 #include <linux/uaccess.h>
 
 #include "uvm.h"
-
-#define UVM_INITIALIZE			0x30000001
-#define UVM_DEINITIALIZE		0x30000002
-#define UVM_MM_INITIALIZE		75
-
-#define UVM_INIT_FLAGS_SHARED		0x2	/* MULTI_PROCESS_SHARING_MODE */
-#define UVM_INIT_FLAGS_ALL		0x3	/* and DISABLE_HMM, which there is none of here */
-
-#define UVM_MAX_GPU_ATTRIBUTES		32
+#include "uvm_abi.h"
 
 static const struct file_operations nvsim_uvm_fops;
 static dev_t nvsim_uvm_dev;
@@ -35,169 +27,6 @@ struct nvsim_uvm_file {
 	struct file *mm_of;			/* one reference; under uvm.lock */
 };
 
-struct uvm_initialize {
-	u64 flags;
-	u32 rmStatus;
-	u32 pad;
-};
-
-struct uvm_mm_initialize {
-	s32 uvmFd;
-	u32 rmStatus;
-};
-
-struct uvm_register_gpu {
-	u8 uuid[16];
-	u8 numaEnabled;
-	u8 pad[3];
-	s32 numaNodeId;
-	s32 rmCtrlFd;
-	u32 hClient;
-	u32 hSmcPartRef;
-	u32 rmStatus;
-};
-static_assert(sizeof(struct uvm_register_gpu) == 40);
-
-struct uvm_gpu {				/* UNREGISTER_GPU, UNREGISTER_GPU_VASPACE */
-	u8 uuid[16];
-	u32 rmStatus;
-};
-
-struct uvm_register_gpu_vaspace {
-	u8 uuid[16];
-	s32 rmCtrlFd;
-	u32 hClient;
-	u32 hVaSpace;
-	u32 rmStatus;
-};
-static_assert(sizeof(struct uvm_register_gpu_vaspace) == 32);
-
-struct uvm_register_channel {
-	u8 uuid[16];
-	s32 rmCtrlFd;
-	u32 hClient;
-	u32 hChannel;
-	u32 pad0;
-	u64 base;
-	u64 length;
-	u32 rmStatus;
-	u32 pad1;
-};
-static_assert(sizeof(struct uvm_register_channel) == 56);
-
-struct uvm_unregister_channel {
-	u8 uuid[16];
-	u32 hClient;
-	u32 hChannel;
-	u32 rmStatus;
-};
-
-struct uvm_range_group {			/* CREATE, DESTROY */
-	u64 rangeGroupId;
-	u32 rmStatus;
-	u32 pad;
-};
-
-struct uvm_set_range_group {
-	u64 rangeGroupId;
-	u64 base;
-	u64 length;
-	u32 rmStatus;
-	u32 pad;
-};
-
-struct uvm_range {				/* of addresses and nothing else */
-	u64 base;
-	u64 length;
-	u32 rmStatus;
-	u32 pad;
-};
-static_assert(sizeof(struct uvm_range) == 24);
-
-struct uvm_range_on {				/* of addresses, for one processor */
-	u64 base;
-	u64 length;
-	u8 uuid[16];
-	u32 rmStatus;
-	u32 pad;
-};
-static_assert(sizeof(struct uvm_range_on) == 40);
-
-struct uvm_gpu_attributes {
-	u8 uuid[16];
-	u32 mappingType;
-	u32 cachingType;
-	u32 formatType;
-	u32 elementBits;
-	u32 compressionType;
-};
-static_assert(sizeof(struct uvm_gpu_attributes) == 36);
-
-struct uvm_map_external {
-	u64 base;
-	u64 length;
-	u64 offset;
-	struct uvm_gpu_attributes perGpuAttributes[UVM_MAX_GPU_ATTRIBUTES];
-	u64 gpuAttributesCount;
-	s32 rmCtrlFd;
-	u32 hClient;
-	u32 hMemory;
-	u32 rmStatus;
-};
-static_assert(sizeof(struct uvm_map_external) == 1200);
-
-struct uvm_alloc_semaphore_pool {
-	u64 base;
-	u64 length;
-	struct uvm_gpu_attributes perGpuAttributes[UVM_MAX_GPU_ATTRIBUTES];
-	u64 gpuAttributesCount;
-	u32 rmStatus;
-	u32 pad;
-};
-static_assert(sizeof(struct uvm_alloc_semaphore_pool) == 1184);
-
-struct uvm_pageable {
-	u8 pageableMemAccess;
-	u8 pad[3];
-	u32 rmStatus;
-};
-
-struct uvm_pageable_on_gpu {
-	u8 uuid[16];
-	u8 pageableMemAccess;
-	u8 pad[3];
-	u32 rmStatus;
-};
-
-struct uvm_migrate {
-	u64 base;
-	u64 length;
-	u8 uuid[16];
-	u32 flags;
-	u32 pad0;
-	u64 semaphoreAddress;
-	u32 semaphorePayload;
-	u32 cpuNumaNode;
-	u64 userSpaceStart;
-	u64 userSpaceLength;
-	u32 rmStatus;
-	u32 pad1;
-};
-static_assert(sizeof(struct uvm_migrate) == 80);
-
-struct uvm_migrate_range_group {
-	u64 rangeGroupId;
-	u8 uuid[16];
-	u32 rmStatus;
-	u32 pad;
-};
-
-struct uvm_peer_access {
-	u8 uuidA[16];
-	u8 uuidB[16];
-	u32 rmStatus;
-};
-
 /* The GPU of a uuid if it is registered here. */
 static struct nvsim_gpu *nvsim_uvm_gpu(struct nvsim_uvm *uvm, const u8 *uuid)
 {
@@ -207,14 +36,20 @@ static struct nvsim_gpu *nvsim_uvm_gpu(struct nvsim_uvm *uvm, const u8 *uuid)
 }
 
 /*
- * UVM takes an object of a client with the caller's rights, i.e. as RM_DUP_OBJECT between clients of
- * one process does (nv_gpu_ops.c, NV04_DUP_HANDLE_FLAGS_REJECT_KERNEL_DUP_PRIVILEGE).
+ * UVM takes an object of a client with the caller's rights, i.e. as RM_DUP_OBJECT between clients
+ * of one process does (nv_gpu_ops.c, NV04_DUP_HANDLE_FLAGS_REJECT_KERNEL_DUP_PRIVILEGE).
  */
 static struct nvsim_object *nvsim_uvm_object(u32 client, u32 handle)
 {
 	struct nvsim_object *obj = nvsim_object_lookup(client, handle);
 
 	return obj && obj->client->pid == task_tgid(current) ? obj : NULL;
+}
+
+static bool nvsim_uvm_ready(struct nvsim_uvm *uvm)
+{
+	/* Pairs with nvsim_uvm_initialize(). */
+	return smp_load_acquire(&uvm->initialized);
 }
 
 static u32 nvsim_uvm_initialize(struct nvsim_uvm *uvm, void *arg)
@@ -237,6 +72,7 @@ static u32 nvsim_uvm_initialize(struct nvsim_uvm *uvm, void *arg)
 			uvm->mm = current->mm;
 			mmgrab(uvm->mm);
 		}
+		/* Pairs with nvsim_uvm_ready(): who sees it set sees flags and mm. */
 		smp_store_release(&uvm->initialized, true);
 	}
 	mutex_unlock(&uvm->lock);
@@ -257,7 +93,7 @@ static u32 nvsim_uvm_mm_initialize(struct file *file, struct uvm_mm_initialize *
 	if (other->f_op != &nvsim_uvm_fops || other == file)
 		goto out;
 	space = other->private_data;
-	if (!smp_load_acquire(&space->uvm.initialized))
+	if (!nvsim_uvm_ready(&space->uvm))
 		goto out;
 	/* Such a file pins no mm that a second one could guard. */
 	status = NV_WARN_NOTHING_TO_DO;
@@ -446,7 +282,7 @@ static u32 nvsim_uvm_check_attributes(struct nvsim_uvm *uvm,
 	return NV_OK;
 }
 
-/* The mapping has a reference of its own, so the memory outlives its handle, as in UVM's duplicate. */
+/* The mapping has a reference of its own: memory outlives its handle, as in UVM's duplicate. */
 static u32 nvsim_uvm_map_external_allocation(struct nvsim_uvm *uvm, void *arg)
 {
 	struct uvm_map_external *p = arg;
@@ -570,8 +406,8 @@ struct nvsim_uvm_call {
 };
 
 #define UVM_CALL(nr_, type_, handler_) \
-	{ .nr = (nr_), .size = sizeof(struct type_), .status_at = offsetof(struct type_, rmStatus), \
-	  .handler = (handler_) }
+	{ .nr = (nr_), .handler = (handler_), .size = sizeof(struct type_), \
+	  .status_at = offsetof(struct type_, rmStatus) }
 
 static const struct nvsim_uvm_call nvsim_uvm_calls[] = {
 	UVM_CALL(UVM_INITIALIZE, uvm_initialize, nvsim_uvm_initialize),
@@ -612,7 +448,7 @@ static u32 nvsim_uvm_status(struct file *file, const struct nvsim_uvm_call *call
 
 	if (call->nr == UVM_MM_INITIALIZE)
 		return nvsim_uvm_mm_initialize(file, params);
-	if (call->nr != UVM_INITIALIZE && !smp_load_acquire(&uf->uvm.initialized))
+	if (call->nr != UVM_INITIALIZE && !nvsim_uvm_ready(&uf->uvm))
 		return NV_ERR_ILLEGAL_ACTION;
 	return call->handler(&uf->uvm, params);
 }
@@ -647,7 +483,7 @@ static int nvsim_uvm_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct nvsim_uvm_file *uf = file->private_data;
 
-	if (!smp_load_acquire(&uf->uvm.initialized))
+	if (!nvsim_uvm_ready(&uf->uvm))
 		return -EBADFD;
 	return nvsim_uvm_mmap_range(&uf->uvm, vma);
 }

@@ -12,8 +12,8 @@
  * touched; nvsim_rm_lock is never taken under it. Locks of VA spaces are taken below it.
  */
 struct nvsim_uvm {
-	struct mutex lock;
-	bool initialized;
+	struct mutex lock;			/* everything below */
+	bool initialized;			/* set once, read without it */
 	u64 flags;
 	struct mm_struct *mm;			/* whose VMAs they are; NULL: anybody's */
 	struct rb_root_cached ranges;		/* struct nvsim_uvm_range */

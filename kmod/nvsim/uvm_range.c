@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ranges of a UVM file, and its mappings. Managed memory lies in pages of the host that both CPU and
- * engine reach: it never migrates here, which no program can tell but by its speed.
+ * Ranges of a UVM file, and its mappings. Managed memory lies in pages of the host that both CPU
+ * and engine reach: it never migrates here, which no program can tell but by its speed.
  *
  * Rules of 535.288.01 uvm.c: offset equals address, shared and writable, one process's; a VMA that
  * fork or mremap made elsewhere is dead and a touch of it gives SIGBUS.

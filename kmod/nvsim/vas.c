@@ -27,7 +27,7 @@ struct nvsim_mapping {
 
 struct nvsim_vas {
 	struct kref ref;
-	struct mutex lock;
+	struct mutex lock;		/* the trees and managed */
 	struct rb_root_cached mappings;
 	struct rb_root_cached reserved;
 	struct nvsim_vas *managed;	/* one reference */

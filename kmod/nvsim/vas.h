@@ -19,8 +19,8 @@ void nvsim_vas_get(struct nvsim_vas *vas);
 void nvsim_vas_put(struct nvsim_vas *vas);
 
 /*
- * va, length and offset are whole pages. What the range was before is forgotten. The mapping holds a
- * reference on mem of its own.
+ * va, length and offset are whole pages. What the range was before is forgotten. The mapping holds
+ * a reference on mem of its own.
  */
 u32 nvsim_vas_map(struct nvsim_vas *vas, u64 va, u64 length, struct nvsim_mem *mem, u64 offset);
 void nvsim_vas_unmap(struct nvsim_vas *vas, u64 va, u64 length);
@@ -40,7 +40,7 @@ void nvsim_vas_unreserve(struct nvsim_reservation *r);
 /* A free piece of a reservation, 0 when there is none. */
 u64 nvsim_vas_free_piece(struct nvsim_vas *vas, u64 start, u64 last, u64 length, u64 align);
 
-/* Addresses that vas does not map are looked up in managed; false when it has such a space already. */
+/* Addresses that vas does not map are looked up in managed; false if there is one already. */
 bool nvsim_vas_manage(struct nvsim_vas *vas, struct nvsim_vas *managed);
 void nvsim_vas_unmanage(struct nvsim_vas *vas);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nvsim as unmodified libcuda sees it: contexts, copies, launches, managed memory, and what is left."""
+"""nvsim as unmodified libcuda sees it: contexts, copies, launches, and what is left after."""
 
 from __future__ import annotations
 
