@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Questions of ours to the driver, asked on the caller's nvidiactl in the caller's context with sealed
- * arguments. An answer can be forged by another thread of the caller (seal.h); what each of them is good for
- * is said where it is used.
+ * Questions of ours to the driver, asked on the caller's nvidiactl in the caller's context with
+ * sealed arguments. An answer can be forged by another thread of the caller (seal.h); what each of
+ * them is good for is said where it is used.
  */
 
 #include <linux/mm.h>
@@ -13,7 +13,10 @@
 #include "node.h"
 #include "tenant.h"
 
-/* Until a GPU was calibrated and when the driver cannot be asked: more than any published GPU takes. */
+/*
+ * Until a GPU was calibrated and when the driver cannot be asked: more than any published GPU
+ * takes.
+ */
 #define VGPU_CONTEXT_DEFAULT	(128ull << 20)
 #define VGPU_NO_GPU		0xffffffffu
 #define VGPU_CARDS		64	/* GPUs in CARD_INFO; the driver knows 32 (nv-limits.h) */
@@ -101,8 +104,8 @@ static u32 vgpu_find_subdevice(const struct vgpu_call *call, u32 slice)
 }
 
 /*
- * What a context on the channel call->req.parent takes, for a GPU that was not calibrated. Kept once it was
- * told to a process of one thread, which cannot have forged it.
+ * What a context on the channel call->req.parent takes, for a GPU that was not calibrated. Kept
+ * once it was told to a process of one thread, which cannot have forged it.
  */
 u64 vgpu_ask_context_bytes(const struct vgpu_call *call, u32 slice)
 {
@@ -146,7 +149,10 @@ static bool vgpu_fill_views(const struct vgpu_call *call, const void *cards, u32
 	return true;
 }
 
-/* Only what the tenant is told hangs on it: the driver lets it use no GPU whose node it cannot open. */
+/*
+ * Only what the tenant is told hangs on it: the driver lets it use no GPU whose node it cannot
+ * open.
+ */
 const struct vgpu_gpu_view *vgpu_ask_views(const struct vgpu_call *call)
 {
 	const struct vgpu_rm_row *row = vgpu_find_row(call->req.abi->escapes, VGPU_RM_CARD_INFO);
@@ -157,6 +163,7 @@ const struct vgpu_gpu_view *vgpu_ask_views(const struct vgpu_call *call)
 	struct vgpu_gpu_view *views;
 	struct vgpu_seal *seal;
 
+	/* Pairs with the cmpxchg below: what is published is filled. */
 	if (smp_load_acquire(&vf->views))
 		return vf->views;
 	views = kcalloc(tenant->nr_slices, sizeof(*views), GFP_KERNEL_ACCOUNT);
@@ -180,8 +187,8 @@ const struct vgpu_gpu_view *vgpu_ask_views(const struct vgpu_call *call)
 }
 
 /*
- * With one slice any device is of it: the driver makes none for a GPU of which the process has no open file
- * (535 nv_is_gpu_accessible), and there is one node.
+ * With one slice any device is of it: the driver makes none for a GPU of which the process has no
+ * open file (535 nv_is_gpu_accessible), and there is one node.
  */
 u32 vgpu_ask_slice(const struct vgpu_call *call, u32 instance)
 {

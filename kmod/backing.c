@@ -21,7 +21,7 @@
 #include "tenant.h"
 
 #define VGPU_BACKING_MAGIC	0x76677562	/* "vgub" */
-#define VGPU_TEXT_BYTES		8192		/* /proc/devices and gpus/<bdf>/information are smaller */
+#define VGPU_TEXT_BYTES		8192		/* the texts of procfs are smaller */
 
 static bool allow_unqualified;
 module_param(allow_unqualified, bool, 0444);
@@ -51,9 +51,9 @@ struct vgpu_found {
 };
 
 /*
- * Guards the following three. Pointers in vgpu_found are to modules that nothing may pin: they are used
- * only with the lock held until a reference is taken, and the notifier clears them, with the lock, before
- * the module's memory goes.
+ * Guards the following three. Pointers in vgpu_found are to modules that nothing may pin: they are
+ * used only with the lock held until a reference is taken, and the notifier clears them, with the
+ * lock, before the module's memory goes.
  */
 static DEFINE_SPINLOCK(vgpu_driver_lock);
 static struct vgpu_found vgpu_found;
@@ -62,7 +62,9 @@ static u64 vgpu_generation = 1;
 static DEFINE_MUTEX(vgpu_resolve_mutex);
 static struct vfsmount *vgpu_backing_mnt;
 
-/* A kworker does the search: its root and credentials are init's, the caller's are the container's. */
+/*
+ * A kworker does the search: its root and credentials are init's, the caller's are the container's.
+ */
 struct vgpu_search {
 	struct work_struct work;
 	struct vgpu_found found;
@@ -80,8 +82,8 @@ static bool vgpu_is_driver(struct module *mod, bool uvm)
 }
 
 /*
- * Opens the character device @dev through a dentry that owns its inode: a file whose inode is not held by
- * its path outlives it (open_with_fake_path).
+ * Opens the character device @dev through a dentry that owns its inode: a file whose inode is not
+ * held by its path outlives it (open_with_fake_path).
  */
 static struct file *vgpu_open_device(dev_t dev)
 {
@@ -104,7 +106,9 @@ static struct file *vgpu_open_device(dev_t dev)
 	return file;
 }
 
-/* Reads a text of procfs. NVIDIA's files there have no read_iter, all are seq_files (nv-procfs.h). */
+/*
+ * Reads a text of procfs. NVIDIA's files there have no read_iter, all are seq_files (nv-procfs.h).
+ */
 static int vgpu_read_text(const char *path, char *text, size_t size)
 {
 	struct file *file = filp_open(path, O_RDONLY, 0);
@@ -191,7 +195,10 @@ static int vgpu_find_minor(const struct vgpu_slice *slice, bool *uuid_known, cha
 	rest = text;
 	while ((line = strsep(&rest, "\n"))) {
 		value = vgpu_value(line, "GPU UUID");
-		/* Question marks until the GPU was first opened (535 kernel-open/nvidia/nv-procfs.c). */
+		/*
+		 * Question marks until the GPU was first opened (535 kernel-open/nvidia/nv-
+		 * procfs.c).
+		 */
 		if (value && !strchr(value, '?') && strcasecmp(value, slice->uuid)) {
 			vgpu_reason(reason, "the GPU at %s is %s, not %s", slice->pci, value,
 				    slice->uuid);
@@ -253,8 +260,8 @@ static void vgpu_judge_version(struct vgpu_found *found, const char *version)
 }
 
 /*
- * The operations of @dev with a reference on their module, or NULL. Operations that are not a driver's are
- * as good as none: some other module has taken the number.
+ * The operations of @dev with a reference on their module, or NULL. Operations that are not a
+ * driver's are as good as none: some other module has taken the number.
  */
 static const struct file_operations *vgpu_find_fops(dev_t dev, bool uvm, int *error)
 {
@@ -361,8 +368,8 @@ static void vgpu_search_once(struct vgpu_search *search)
 }
 
 /*
- * Searches unless what was found is still true. A driver may come while we look, not least because looking
- * for its number makes the kernel load it.
+ * Searches unless what was found is still true. A driver may come while we look, not least because
+ * looking for its number makes the kernel load it.
  */
 static int vgpu_resolve(void)
 {
@@ -501,7 +508,10 @@ int vgpu_backing_open(const struct vgpu_driver *drv, struct inode *inode, struct
 	int ret = drv->fops->open ? drv->fops->open(inode, file) : 0;
 
 	if (ret) {
-		/* 535 nv.c sets f_mapping before it can fail; do_dentry_open looks at it afterwards. */
+		/*
+		 * 535 nv.c sets f_mapping before it can fail; do_dentry_open looks at it
+		 * afterwards.
+		 */
 		file->f_mapping = mapping;
 		file->private_data = NULL;
 	}

@@ -2,8 +2,8 @@
 /*
  * The driver behind the nodes. backing.c is the only file that opens or calls it.
  *
- * Its operations are taken from a private special inode, so neither a name below /dev nor the caller's
- * root matters; its module is pinned by each open file and by nothing else.
+ * Its operations are taken from a private special inode, so neither a name below /dev nor the
+ * caller's root matters; its module is pinned by each open file and by nothing else.
  */
 #ifndef VGPU_BACKING_H
 #define VGPU_BACKING_H
@@ -38,7 +38,9 @@ int vgpu_backing_get(struct vgpu_driver *drv, enum vgpu_node_kind kind,
 		     struct vgpu_slice *slice, char *reason);
 void vgpu_backing_put(const struct vgpu_driver *drv);
 
-/* The driver's version, in a field of VGPU_VERSION_LEN bytes; the driver is pinned by the caller. */
+/*
+ * The driver's version, in a field of VGPU_VERSION_LEN bytes; the driver is pinned by the caller.
+ */
 void vgpu_backing_version(const struct vgpu_driver *drv, char *version);
 
 /* Minor number that the driver gives the GPU of a slice, or a negative errno with the reason. */

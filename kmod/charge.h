@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Ledger and book of a tenant, with tracing and memory. Everything _locked is under the tenant's lock. */
+/*
+ * Ledger and book of a tenant, with tracing and memory. Everything _locked is under the tenant's
+ * lock.
+ */
 #ifndef VGPU_CHARGE_H
 #define VGPU_CHARGE_H
 

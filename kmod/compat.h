@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Differences between kernels. The only file that says LINUX_VERSION_CODE; each case names the commit
- * that made the difference and the version it came with.
+ * Differences between kernels. The only file that says LINUX_VERSION_CODE; each case names the
+ * commit that made the difference and the version it came with.
  */
 #ifndef VGPU_COMPAT_H
 #define VGPU_COMPAT_H

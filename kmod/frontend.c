@@ -46,9 +46,9 @@ long vgpu_call_refuse(struct vgpu_call *call)
 }
 
 /*
- * A descriptor in a request is one of the tenant's own. The driver looks it up again, and another thread may
- * have put another file there: what it can reach so is a mapping or a registration, never memory that the
- * ledger does not know.
+ * A descriptor in a request is one of the tenant's own. The driver looks it up again, and another
+ * thread may have put another file there: what it can reach so is a mapping or a registration,
+ * never memory that the ledger does not know.
  */
 static bool vgpu_fd_ok(const struct vgpu_call *call)
 {
@@ -191,7 +191,9 @@ static int vgpu_frontend_release(struct inode *inode, struct file *file)
 {
 	struct vgpu_file *vf = vgpu_file_of(file);
 
-	/* The driver frees the clients that the file made; what they held is given back after that. */
+	/*
+	 * The driver frees the clients that the file made; what they held is given back after that.
+	 */
 	vgpu_backing_release(&vf->drv, inode, file);
 	vgpu_clients_drop(vf);
 	kfree(vf->views);
@@ -204,7 +206,9 @@ const struct file_operations vgpu_frontend_fops = {
 	.open = vgpu_node_open,
 	.release = vgpu_frontend_release,
 	.unlocked_ioctl = vgpu_frontend_ioctl,
-	/* The driver's structs are the same for 32-bit programs, and it takes them so (535 nv.c). */
+	/*
+	 * The driver's structs are the same for 32-bit programs, and it takes them so (535 nv.c).
+	 */
 	.compat_ioctl = vgpu_frontend_ioctl,
 	.mmap = vgpu_frontend_mmap,
 	.poll = vgpu_node_poll,

@@ -2,12 +2,14 @@
 /*
  * Managed memory, charged by length of address space.
  *
- * A managed range is made by mmap and ends with munmap. The driver's VMA operations must not be wrapped (it
- * compares their address), so an interval notifier watches the addresses instead: when part of them is
- * unmapped by the process itself we count what is still mapped through this file. What remains charged:
+ * A managed range is made by mmap and ends with munmap. The driver's VMA operations must not be
+ * wrapped (it compares their address), so an interval notifier watches the addresses instead: when
+ * part of them is unmapped by the process itself we count what is still mapped through this file.
+ * What remains charged:
  *
- *  - until munmap, or until the file's release when the process ends first: with multi-process sharing the
- *    driver keeps the range of a process that has ended (535 uvm.c uvm_vm_close_managed: zombie);
+ *  - until munmap, or until the file's release when the process ends first: with multi-process
+ *    sharing the driver keeps the range of a process that has ended (535 uvm.c
+ *    uvm_vm_close_managed: zombie);
  *  - until UVM_FREE of such a range.
  *
  * A copy of the mapping in a forked child holds no memory: the driver disables it.
@@ -80,8 +82,8 @@ static u64 vgpu_managed_mapped(const struct vgpu_managed *managed, struct mm_str
 }
 
 /*
- * MMU_NOTIFY_UNMAP comes from munmap, after the mappings have left the tree, and from mremap, before: then
- * nothing is less yet. Both hold mmap_lock.
+ * MMU_NOTIFY_UNMAP comes from munmap, after the mappings have left the tree, and from mremap,
+ * before: then nothing is less yet. Both hold mmap_lock.
  */
 static bool vgpu_managed_invalidate(struct mmu_interval_notifier *notifier,
 				    const struct mmu_notifier_range *range, unsigned long seq)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The generic netlink family: reads only. The family is not netnsok, so it is seen in the initial network
- * namespace alone.
+ * The generic netlink family: reads only. The family is not netnsok, so it is seen in the initial
+ * network namespace alone.
  */
 
 #include <linux/module.h>

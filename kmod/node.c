@@ -34,7 +34,9 @@ struct vgpu_file *vgpu_file_of(struct file *file)
 	return found;
 }
 
-/* Counted before the driver sees the file: whoever removes the tenant finds either a file or none. */
+/*
+ * Counted before the driver sees the file: whoever removes the tenant finds either a file or none.
+ */
 static int vgpu_file_begin(struct vgpu_tenant *tenant)
 {
 	int ret = 0;
@@ -87,8 +89,8 @@ static int vgpu_file_open(struct vgpu_file *vf, struct inode *inode, char *reaso
 		return ret;
 
 	/*
-	 * The same for every file of the node: as long as one is open the driver stays, and as long as the
-	 * driver stays its answer does. A file that is being opened pins it too.
+	 * The same for every file of the node: as long as one is open the driver stays, and as long
+	 * as the driver stays its answer does. A file that is being opened pins it too.
 	 */
 	spin_lock(&tenant->lock);
 	node->drv = vf->drv;
@@ -200,8 +202,8 @@ void vgpu_files_reason(struct vgpu_tenant *tenant, char *reason)
 	pid_t last = 0;
 
 	spin_lock(&tenant->lock);
-	len = scnprintf(reason, VGPU_REASON_LEN, "%u files of '%s' are open, by pid", tenant->nr_files,
-			tenant->name);
+	len = scnprintf(reason, VGPU_REASON_LEN, "%u files of '%s' are open, by pid",
+			tenant->nr_files, tenant->name);
 	list_for_each_entry(vf, &tenant->files, link) {
 		pid_t pid = pid_nr(vf->opener);
 

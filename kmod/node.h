@@ -2,8 +2,8 @@
 /*
  * Nodes (the inodes of vgpufs) and the files opened through them.
  *
- * private_data of an open file is the driver's. What we keep of a file that only nvidiactl and nvidia-uvm
- * need is found by the address of the file; what every ioctl needs hangs on the inode.
+ * private_data of an open file is the driver's. What we keep of a file that only nvidiactl and
+ * nvidia-uvm need is found by the address of the file; what every ioctl needs hangs on the inode.
  */
 #ifndef VGPU_NODE_H
 #define VGPU_NODE_H

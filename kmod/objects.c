@@ -2,17 +2,19 @@
 /*
  * Requests that make or free RM objects: charge, forward, settle.
  *
- * They are forwarded with sealed arguments, so what is charged is what the driver reads. Its answer can be
- * forged by another thread of a process that has one (seal.h). So, where the process is not alone:
+ * They are forwarded with sealed arguments, so what is charged is what the driver reads. Its answer
+ * can be forged by another thread of a process that has one (seal.h). So, where the process is not
+ * alone:
  *
  *  - a size in the answer only ever raises the charge;
- *  - an allocation that seems to have failed is freed, by the handle that we know, before its charge is given
- *    back: the driver is content to free what is not there;
- *  - a free is credited by the answer. To forge one, the driver must refuse to free an object that is in the
- *    book, and it refuses that only to a file that did not make the client, which we refuse ourselves.
+ *  - an allocation that seems to have failed is freed, by the handle that we know, before its
+ *    charge is given back: the driver is content to free what is not there;
+ *  - a free is credited by the answer. To forge one, the driver must refuse to free an object that
+ *    is in the book, and it refuses that only to a file that did not make the client, which we
+ *    refuse ourselves.
  *
- * A process that takes the sealed mapping away during the call is killed and the file it used stays shut:
- * what the driver did then is not known, and lasts until the last copy of the file is closed.
+ * A process that takes the sealed mapping away during the call is killed and the file it used stays
+ * shut: what the driver did then is not known, and lasts until the last copy of the file is closed.
  */
 
 #include <linux/atomic.h>
@@ -31,13 +33,16 @@
 #include "tenant.h"
 
 #define VGPU_CHANNEL_DEFAULT	(2ull << 20)	/* of a GPU that was not calibrated */
-/* Outside the range that the driver chooses from (535 rs_server.h), for requests that leave it the choice. */
+/*
+ * Outside the range that the driver chooses from (535 rs_server.h), for requests that leave it the
+ * choice.
+ */
 #define VGPU_HANDLE_BASE	0xbe000000u
 #define VGPU_HANDLE_MASK	0x00ffffffu
 
 /*
- * The book sees allocations and frees of a client in the driver's order. By client, since programs use
- * theirs from many threads and tenants must not wait for each other.
+ * The book sees allocations and frees of a client in the driver's order. By client, since programs
+ * use theirs from many threads and tenants must not wait for each other.
  */
 static struct mutex vgpu_client_mutex[1 << 8];
 
@@ -49,9 +54,14 @@ void vgpu_objects_init(void)
 		mutex_init(&vgpu_client_mutex[i]);
 }
 
+/**
+ * struct vgpu_client_lock - the mutexes of a request
+ * @first: taken first, the one at the lower address
+ * @second: the other one of RM_DUP_OBJECT between two clients, or NULL
+ */
 struct vgpu_client_lock {
-	struct mutex *first;
-	struct mutex *second;
+	struct mutex *first;	/* lower address */
+	struct mutex *second;	/* or NULL */
 };
 
 static struct mutex *vgpu_client_mutex_of(const struct vgpu_tenant *tenant, u32 client)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests that report: the driver answers first, then the answer is rewritten where it lies. What another
- * thread of the caller can see or change in between is what the caller is told, nothing that counts.
+ * Requests that report: the driver answers first, then the answer is rewritten where it lies. What
+ * another thread of the caller can see or change in between is what the caller is told, nothing
+ * that counts.
  */
 
 #include <linux/mm.h>
@@ -62,10 +63,11 @@ static bool vgpu_pid_known(const struct vgpu_processes *found, u32 pid)
 }
 
 /*
- * The tenant's processes with a client on a slice, as the caller's pid namespace sees them: the driver
- * speaks of pids in that namespace too (535 osGetCurrentProcess, os_pid_info).
+ * The tenant's processes with a client on a slice, as the caller's pid namespace sees them: the
+ * driver speaks of pids in that namespace too (535 osGetCurrentProcess, os_pid_info).
  */
-static int vgpu_find_processes(const struct vgpu_call *call, u32 slice, struct vgpu_processes *found)
+static int vgpu_find_processes(const struct vgpu_call *call, u32 slice,
+			       struct vgpu_processes *found)
 {
 	struct pid_namespace *ns = task_active_pid_ns(current);
 	struct vgpu_tenant *tenant = call->tenant;
@@ -108,8 +110,8 @@ static long vgpu_report_fb_deep(struct vgpu_call *call, const struct vgpu_ledger
 	list = memdup_user(user, req->deep_size);
 	if (IS_ERR(list))
 		return PTR_ERR(list);
-	vgpu_report_fb_list(req->abi, list, req->deep_size, req->deep_size / item->size, ledger->max,
-			    ledger->cur);
+	vgpu_report_fb_list(req->abi, list, req->deep_size, req->deep_size / item->size,
+			    ledger->max, ledger->cur);
 	if (copy_to_user(user, list, req->deep_size))
 		ret = -EFAULT;
 	kfree(list);
@@ -158,7 +160,9 @@ static long vgpu_report_rewrite(struct vgpu_call *call, void *inner)
 		return 0;
 	}
 
-	/* The driver knows an object that is in no book only of a client that is not ours to know. */
+	/*
+	 * The driver knows an object that is in no book only of a client that is not ours to know.
+	 */
 	if (!vgpu_report_ledger(call, req->object, &ledger, &slice))
 		return -EIO;
 	if (req->control == VGPU_CONTROL_FB_INFO)

@@ -137,7 +137,10 @@ struct vgpu_seal *vgpu_seal_open(size_t size)
 
 bool vgpu_seal_broken(const struct vgpu_seal *seal)
 {
-	/* After what the driver read; pairs with the locks between taking a mapping away and the next. */
+	/*
+	 * After what the driver read; pairs with the locks between taking a mapping away and the
+	 * next.
+	 */
 	smp_rmb();
 	return READ_ONCE(seal->broken);
 }
@@ -149,8 +152,8 @@ void vgpu_seal_close(struct vgpu_seal *seal)
 	WRITE_ONCE(seal->task, NULL);
 	WRITE_ONCE(seal->closing, true);
 	/*
-	 * Not when somebody has moved it: what is there now is not ours. A task that is being killed may
-	 * leave the mapping to its exit.
+	 * Not when somebody has moved it: what is there now is not ours. A task that is being
+	 * killed may leave the mapping to its exit.
 	 */
 	if (!READ_ONCE(seal->broken))
 		vm_munmap(seal->addr, seal->size);

@@ -2,16 +2,16 @@
 /*
  * Sealed arguments: what a tenant asks for is read once.
  *
- * The driver copies the argument of an ioctl from user memory itself, after we have looked at it, and a
- * second thread can change it in between. So a request that counts is forwarded from pages of ours that are
- * mapped into the caller for the time of the call and that nothing can write to before the driver has read
- * them: they are write-protected, and the first write is allowed only to the kernel, in the task that makes
- * the call: that is the driver copying its answer out. Taking the mapping away, to put other memory at its
- * address, is noticed (vgpu_seal_broken()).
+ * The driver copies the argument of an ioctl from user memory itself, after we have looked at it,
+ * and a second thread can change it in between. So a request that counts is forwarded from pages of
+ * ours that are mapped into the caller for the time of the call and that nothing can write to
+ * before the driver has read them: they are write-protected, and the first write is allowed only to
+ * the kernel, in the task that makes the call: that is the driver copying its answer out. Taking
+ * the mapping away, to put other memory at its address, is noticed (vgpu_seal_broken()).
  *
- * Once the driver has written its answer, other threads can write there too. What is read back is therefore
- * good enough to tell the caller, and to learn what only makes a charge larger; a lie must never make one
- * smaller.
+ * Once the driver has written its answer, other threads can write there too. What is read back is
+ * therefore good enough to tell the caller, and to learn what only makes a charge larger; a lie
+ * must never make one smaller.
  */
 #ifndef VGPU_SEAL_H
 #define VGPU_SEAL_H

@@ -94,7 +94,10 @@ static bool vgpu_parse_uuid(const char *uuid, u8 bytes[16])
 	return true;
 }
 
-/* "0000:01:00.0", lower case as the names below /proc/driver/nvidia/gpus: it becomes part of a path. */
+/*
+ * "0000:01:00.0", lower case as the names below /proc/driver/nvidia/gpus: it becomes part of a
+ * path.
+ */
 static bool vgpu_parse_pci(const char *pci, struct vgpu_slice *slice)
 {
 	static const char form[] = "xxxx:xx:xx.0";
@@ -126,7 +129,8 @@ static int vgpu_slice_init(struct vgpu_slice *slice, const struct vgpu_slice_spe
 		return -EINVAL;
 	}
 	if (!spec->memory_max || spec->memory_max > S64_MAX) {
-		vgpu_reason(reason, "slice %u: memory limit of %llu bytes", index, spec->memory_max);
+		vgpu_reason(reason, "slice %u: memory limit of %llu bytes", index,
+			    spec->memory_max);
 		return -EINVAL;
 	}
 	memcpy(slice->uuid, spec->uuid, sizeof(slice->uuid));
@@ -396,7 +400,10 @@ u32 vgpu_tenant_count(void)
 	return READ_ONCE(vgpu_nr_tenants);
 }
 
-/* Records of cgroups that are gone go with the next join: a kept tenant may outlive many containers. */
+/*
+ * Records of cgroups that are gone go with the next join: a kept tenant may outlive many
+ * containers.
+ */
 static void vgpu_joined_prune_locked(struct list_head *gone)
 {
 	struct vgpu_joined *joined, *next;
@@ -420,7 +427,8 @@ int vgpu_tenant_join(struct vgpu_tenant *tenant, int cgroup_fd, char *reason)
 	if (IS_ERR(joined->cgroup)) {
 		int ret = PTR_ERR(joined->cgroup);
 
-		vgpu_reason(reason, "descriptor %d is not a directory of the cgroup v2 tree", cgroup_fd);
+		vgpu_reason(reason, "descriptor %d is not a directory of the cgroup v2 tree",
+			    cgroup_fd);
 		kfree(joined);
 		return ret == -EBADF ? -EBADF : -EINVAL;
 	}
@@ -468,8 +476,8 @@ static int vgpu_is_node_file(const void *unused, struct file *file, unsigned int
 }
 
 /*
- * CAP_SYS_ADMIN in the initial user namespace does not tell a privileged container from the host; being in
- * another pid namespace, in a tenant's cgroup or holding a tenant's file does.
+ * CAP_SYS_ADMIN in the initial user namespace does not tell a privileged container from the host;
+ * being in another pid namespace, in a tenant's cgroup or holding a tenant's file does.
  */
 bool vgpu_may_manage(void)
 {

@@ -2,18 +2,18 @@
 /*
  * A tenant: the accounted party, with one slice per GPU that it may see.
  *
- * Life: vgpu_tenant_create() makes it whole and publishes it; vgpu_tenant_remove() (kept) or the end of
- * its superblock (bound) takes it off the list and marks it dead, after which no file of it opens; the
- * last reference frees it. References: the list, the superblock, whoever found it by name. Open files
- * need none: they keep the superblock.
+ * Life: vgpu_tenant_create() makes it whole and publishes it; vgpu_tenant_remove() (kept) or the
+ * end of its superblock (bound) takes it off the list and marks it dead, after which no file of it
+ * opens; the last reference frees it. References: the list, the superblock, whoever found it by
+ * name. Open files need none: they keep the superblock.
  *
  * Locks, outermost first. None but the spinlocks is taken on an ioctl that is passed through.
  *
  *	client mutexes (frontend.c)	held over the driver's call that makes or frees objects of a
  *					client; two in order of address
  *	vgpu_tenants_mutex (tenant.c)	set of tenants, sums of limits per GPU, calibrations
- *	resolve mutex (backing.c)	one search for the driver at a time; waits for a kworker that
- *					takes none of these locks
+ *	resolve mutex (backing.c)	one search for the driver at a time; waits for a kworker
+ *					that takes none of these locks
  *	mmap_lock			->mmap is called with it
  *	driver lock (backing.c)		what was found of the driver; module notifier
  *	tenant->lock			ledgers, book, files, ranges of its nvidia-uvm files
@@ -81,7 +81,7 @@ struct vgpu_tenant {
 	u32 flags;
 	char name[VGPU_NAME_LEN];
 
-	spinlock_t lock;
+	spinlock_t lock;	/* all below it */
 	bool dead;
 	u32 nr_files;
 	struct list_head files;

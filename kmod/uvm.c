@@ -2,15 +2,15 @@
 /*
  * nvidia-uvm.
  *
- * Every tenant's VA spaces are made with multi-process sharing. That keeps the driver from tying them to the
- * process's address space, so heterogeneous memory (HMM, ATS, pageable access) is off: with it any memory of
- * the process could move to the GPU, and no request would say so. The flag is set in a sealed argument
- * (seal.h), so no other thread can take it out. It also means that the driver has nothing to do for
- * UVM_MM_INITIALIZE, whose descriptor it would want to be a file of its own operations: we say so ourselves
- * (535 uvm.c uvm_api_mm_initialize).
+ * Every tenant's VA spaces are made with multi-process sharing. That keeps the driver from tying
+ * them to the process's address space, so heterogeneous memory (HMM, ATS, pageable access) is off:
+ * with it any memory of the process could move to the GPU, and no request would say so. The flag is
+ * set in a sealed argument (seal.h), so no other thread can take it out. It also means that the
+ * driver has nothing to do for UVM_MM_INITIALIZE, whose descriptor it would want to be a file of
+ * its own operations: we say so ourselves (535 uvm.c uvm_api_mm_initialize).
  *
- * What makes or frees ranges is sealed too. Its answer can be forged by another thread of the caller, so it
- * decides only what makes a charge stay.
+ * What makes or frees ranges is sealed too. Its answer can be forged by another thread of the
+ * caller, so it decides only what makes a charge stay.
  */
 
 #include <linux/fs.h>
@@ -167,7 +167,10 @@ static long vgpu_uvm_initialize(struct vgpu_uvm_call *call)
 	return vgpu_uvm_copy_out(call);
 }
 
-/* Stays registered, for us, until the file goes: the driver may keep what is there of a GPU as long. */
+/*
+ * Stays registered, for us, until the file goes: the driver may keep what is there of a GPU as
+ * long.
+ */
 static long vgpu_uvm_register_gpu(struct vgpu_uvm_call *call)
 {
 	u32 slice = vgpu_uvm_slice(call, 0);
@@ -221,8 +224,9 @@ static const struct vgpu_range *vgpu_uvm_space_of_locked(const struct vgpu_uvm *
 }
 
 /*
- * Frees a whole space. A pool is forgotten before the driver frees it, since an mmap may come between, and
- * remembered again when the driver did not. Managed ranges of a process that has ended go this way too.
+ * Frees a whole space. A pool is forgotten before the driver frees it, since an mmap may come
+ * between, and remembered again when the driver did not. Managed ranges of a process that has ended
+ * go this way too.
  */
 static long vgpu_uvm_free(struct vgpu_uvm_call *call)
 {
@@ -287,8 +291,8 @@ static void vgpu_uvm_gone(struct vgpu_range **list, struct vgpu_range *more)
 }
 
 /*
- * The driver keeps the memory of an external mapping after RM_FREE, so the mapping holds its charge. A
- * mapping replaces what was there on that GPU.
+ * The driver keeps the memory of an external mapping after RM_FREE, so the mapping holds its
+ * charge. A mapping replaces what was there on that GPU.
  */
 static long vgpu_uvm_map_external(struct vgpu_uvm_call *call)
 {
@@ -320,7 +324,9 @@ static long vgpu_uvm_map_external(struct vgpu_uvm_call *call)
 	return ret ? ret : vgpu_uvm_copy_out(call);
 }
 
-/* The driver refuses what is not aligned or not inside one external range (535 uvm_map_external.c). */
+/*
+ * The driver refuses what is not aligned or not inside one external range (535 uvm_map_external.c).
+ */
 static bool vgpu_uvm_unmaps_locked(const struct vgpu_uvm_call *call)
 {
 	u64 base = call->req.base, length = call->req.length;

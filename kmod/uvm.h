@@ -2,10 +2,10 @@
 /*
  * nvidia-uvm files: what of the driver's VA space counts.
  *
- * External mappings (RM memory that UVM keeps alive) hold the charge of the memory; see core/range.h.
- * Managed ranges are charged by length, on every GPU that is registered in the file, since their pages may
- * be on any of them; see managed.c. Semaphore pools are host memory (535 uvm_va_range.c) and only recorded,
- * so that the mmap of one is not taken for a managed range.
+ * External mappings (RM memory that UVM keeps alive) hold the charge of the memory; see
+ * core/range.h. Managed ranges are charged by length, on every GPU that is registered in the file,
+ * since their pages may be on any of them; see managed.c. Semaphore pools are host memory (535
+ * uvm_va_range.c) and only recorded, so that the mmap of one is not taken for a managed range.
  */
 #ifndef VGPU_UVM_H
 #define VGPU_UVM_H
@@ -31,7 +31,7 @@ enum vgpu_space {
  * struct vgpu_uvm - state of an nvidia-uvm file
  * @mutex: held over the driver's calls that make or free ranges, so that we see the driver's order
  * @vf: the open file
- * @registered: bit n: the tenant's GPU n is registered; this and the following under the tenant's lock
+ * @registered: bit n: the tenant's GPU n is registered; from here on under the tenant's lock
  * @spaces: external ranges and semaphore pools, by tag enum vgpu_space
  * @externals: mappings in external ranges, by tag slice + 1
  * @managed: struct vgpu_managed that are charged
@@ -40,7 +40,7 @@ enum vgpu_space {
  * @reap: frees @managed_gone
  */
 struct vgpu_uvm {
-	struct mutex mutex;
+	struct mutex mutex;	/* over the driver's calls that make or free ranges */
 	struct vgpu_file *vf;
 	u32 registered;
 	struct vgpu_ranges spaces;

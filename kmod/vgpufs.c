@@ -2,11 +2,11 @@
 /*
  * vgpufs: the nodes of one tenant, one superblock a tenant.
  *
- * A node is a FIFO inode with the number of the driver's device in i_rdev, and says in stat(2) that it is a
- * character device with the tenant's number. The kernel asks the device cgroup and "nodev" only for
- * character and block inodes (include/linux/device_cgroup.h, fs/namei.c may_open), so a container needs no
- * rule for the node and a raw device made with mknod stays shut. The driver looks at i_rdev of the file's
- * inode (535 nv.c nv_get_file_private) and finds what it expects.
+ * A node is a FIFO inode with the number of the driver's device in i_rdev, and says in stat(2) that
+ * it is a character device with the tenant's number. The kernel asks the device cgroup and "nodev"
+ * only for character and block inodes (include/linux/device_cgroup.h, fs/namei.c may_open), so a
+ * container needs no rule for the node and a raw device made with mknod stays shut. The driver
+ * looks at i_rdev of the file's inode (535 nv.c nv_get_file_private) and finds what it expects.
  */
 
 #include <linux/fs.h>
