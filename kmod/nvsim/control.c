@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* RM_CONTROL: finds the row, copies parameters and what they point to, calls the handler. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -65,6 +67,14 @@ u32 nvsim_control_zero(struct nvsim_control_call *call)
 	return NV_OK;
 }
 
+/* docs/nvsim.md says how to see these: the way to find out what a new client misses. */
+static u32 nvsim_control_unknown(const struct nvsim_control_call *call)
+{
+	pr_debug("control 0x%x (%u bytes) on class 0x%x is not known\n", call->cmd,
+		 call->params_size, call->obj->class);
+	return NV_ERR_NOT_SUPPORTED;
+}
+
 static u32 nvsim_control_run(struct nvsim_control_call *call, const struct nvsim_control *row,
 			     const struct nvos54 *p)
 {
@@ -79,7 +89,7 @@ static u32 nvsim_control_run(struct nvsim_control_call *call, const struct nvsim
 	else if (!call->obj)
 		status = NV_ERR_OBJECT_NOT_FOUND;
 	else if (!row || !nvsim_control_fits(call->cmd, call->obj))
-		status = NV_ERR_NOT_SUPPORTED;
+		status = nvsim_control_unknown(call);
 	else if (call->params_size != row->params_size)
 		status = NV_ERR_INVALID_PARAM_STRUCT;
 	else if (row->handler)

@@ -59,6 +59,8 @@ static const struct nvsim_control nvsim_rows[] = {
 		},
 	},
 	NVSIM_ZEROS(0x730102, 12),	/* SYSTEM_GET_NUM_HEADS */
+	NVSIM_ZEROS(0x730120, 12),	/* SYSTEM_GET_SUPPORTED: no display */
+	NVSIM_ZEROS(0x730122, 16),	/* SYSTEM_GET_CONNECT_STATE: nor one plugged in */
 	{
 		.cmd = 0x800201, .params_size = 16, .handler = nvsim_classlist,
 		.embedded = {

@@ -94,6 +94,16 @@ static u32 nvsim_time_correlation(struct nvsim_control_call *call)
 	return NV_OK;
 }
 
+/* BIOS_GET_INFO: number@0, {index, data} list@8; the revision is shown as 94.02.53.00.01. */
+static u32 nvsim_bios_info(struct nvsim_control_call *call)
+{
+	static const struct nvsim_info known[] = { { 0, 0x94025300 }, { 1, 0x01 } };
+
+	nvsim_fill_info(call->list[0], call->list_size[0] / sizeof(struct nvsim_info), known,
+			ARRAY_SIZE(known));
+	return NV_OK;
+}
+
 /* BUS_GET_INFO_V2: number@0, {index, data}[52]@4. Index 0 is the type, 8 stands for PCIe. */
 static const struct nvsim_info nvsim_bus_known[] = { { 0, 8 } };
 
@@ -142,6 +152,13 @@ static const struct nvsim_control nvsim_rows[] = {
 	NVSIM_CALL(0x20800170, 252, nvsim_gpu_engines),
 	NVSIM_ZEROS(0x2080018b, 40),	/* no MIG */
 	NVSIM_CALL(0x20800406, 264, nvsim_time_correlation),
+	{
+		.cmd = 0x20800802, .params_size = 16, .handler = nvsim_bios_info,
+		.embedded = {
+			{ .ptr_at = 8, .count_at = 0, .elem_size = sizeof(struct nvsim_info),
+			  .copy_in = true, .max = 16 },
+		},
+	},
 	NVSIM_WORDS(0x20801701, 16, nvsim_arch),
 	NVSIM_WORDS(0x20801801, 16, nvsim_pci),
 	{

@@ -60,6 +60,9 @@ static u32 nvsim_memory_alloc(struct nvsim_alloc *a, enum nvsim_where where)
 	status = nvsim_round_size(&size, p->attr);
 	if (status != NV_OK)
 		return status;
+	/* RM takes system memory at once, so it cannot give more than there is. */
+	if (where == NVSIM_MEM_SYSTEM && size >> PAGE_SHIFT > totalram_pages())
+		return NV_ERR_NO_MEMORY;
 	status = nvsim_mem_create(obj->client, obj->gpu, where, obj->class, size, &obj->mem);
 	if (status != NV_OK)
 		return status;

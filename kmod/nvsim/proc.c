@@ -43,7 +43,7 @@ static int nvsim_information_show(struct seq_file *m, void *unused)
 	seq_printf(m, "Model: \t\t %s\n", gpu->name);
 	seq_puts(m, "IRQ:   \t\t 11\n");
 	seq_printf(m, "GPU UUID: \t %s\n", uuid);
-	seq_puts(m, "Video BIOS: \t ??.??.??.??.??\n"
+	seq_puts(m, "Video BIOS: \t 94.02.53.00.01\n"
 		    "Bus Type: \t PCIe\n"
 		    "DMA Size: \t 47 bits\n"
 		    "DMA Mask: \t 0x7fffffffffff\n");

@@ -24,6 +24,22 @@ print(os.getpid(), flush=True)
 sys.stdin.read()
 """
 
+# Keeps GPU 1 busy: launches of 200,000 blocks of block_ns, several queued.
+BUSY = f"""
+import sys
+sys.path.insert(0, "{TREE}/tests/clients")
+import cuda
+gpu = cuda.Cuda(1)
+with gpu.context():
+    gpu.launch(1)
+    gpu.synchronize()
+    print("busy", flush=True)
+    while True:
+        for _ in range(8):
+            gpu.launch(200_000)
+        gpu.synchronize()
+"""
+
 NVML = """
 import json, pynvml as n
 n.nvmlInit()
@@ -76,6 +92,8 @@ def test_query(vm: Guest) -> None:
 def test_details(vm: Guest) -> None:
     details = vm.run("nvidia-smi -q", check=True).stdout
     assert details.count("Product Architecture                  : Ampere") == 2
+    assert details.count("VBIOS Version                         : 94.02.53.00.01") == 2
+    assert "Unknown Error" not in details
 
 
 def test_processes_and_memory(vm: Guest) -> None:
@@ -104,6 +122,22 @@ def test_nvml(vm: Guest) -> None:
         assert gpu["v1"] == [total, total - reserve, reserve]
         assert gpu["v2"] == [total, reserve, total - reserve, 0]
         assert gpu["util"] == 0
+
+
+def test_utilization_follows_the_engine(vm: Guest) -> None:
+    program = vm.popen(["python3", "-c", BUSY])
+    try:
+        program.wait_output("^busy$")
+        vm.run("sleep 1.5", check=True)
+        [[idle], [busy]] = query(vm, "gpu", "utilization.gpu")
+        assert int(idle) == 0 and int(busy) > 50
+        pmon = vm.run("nvidia-smi pmon -c 1", check=True).stdout.splitlines()[-1].split()
+        assert pmon[0] == "1" and int(pmon[3]) > 20 and pmon[-1] == "python3"
+    finally:
+        program.kill()
+        program.wait()
+    vm.run("sleep 1.5", check=True)
+    assert query(vm, "gpu", "utilization.gpu") == [["0"], ["0"]]
 
 
 def test_monitors_run(vm: Guest) -> None:
