@@ -348,8 +348,8 @@ void nvsim_uvm_exit(void);
 /* ---- The core's own parts ---- */
 
 /*
- * The engine says what was busy for whom, in ktime_get_ns() time, in pieces and as it goes; usage.c's
- * utilisation figures come from it. Process context.
+ * The engine says what was busy for whom, in ktime_get_ns() time, in pieces and as it goes; usage.c
+ * makes utilisation of it. Process context.
  */
 void nvsim_usage_busy(struct nvsim_gpu *gpu, struct pid *pid, u64 start_ns, u64 end_ns);
 

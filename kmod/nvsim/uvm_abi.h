@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Parameters of UVM's calls, uvm_ioctl.h and uvm_linux_ioctl.h of 535.288.01; NVIDIA's field names. */
+/* Parameters of UVM's calls: uvm_ioctl.h, uvm_linux_ioctl.h of 535.288.01; NVIDIA's names. */
 #ifndef NVSIM_UVM_ABI_H
 #define NVSIM_UVM_ABI_H
 

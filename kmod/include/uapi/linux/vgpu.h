@@ -6,9 +6,10 @@
  * VGPU_NL_NAME. Both need CAP_SYS_ADMIN in the initial user namespace and a caller in the initial
  * pid namespace that is in no tenant.
  *
- * Every ioctl struct begins with its own size and a flags word, and ends in a reason text, which the
- * module fills when it refuses. A shorter struct than the module's is an older caller (the missing
- * tail reads as zero); a longer one is accepted while its tail is zero. Errors, for all verbs:
+ * Every ioctl struct begins with its own size and a flags word, and ends in a reason text, which
+ * the module fills when it refuses. A shorter struct than the module's is an older caller (the
+ * missing tail reads as zero); a longer one is accepted while its tail is zero. Errors, for all
+ * verbs:
  *
  *	EFAULT		the struct or an array it points to cannot be read or written
  *	ENOTTY		unknown verb
@@ -21,7 +22,8 @@
  *	EBUSY		files of the tenant are open
  *	ENOMEM		no kernel memory
  *
- * Bytes are u64, times nanoseconds of CLOCK_MONOTONIC. Strings are NUL-terminated inside their field.
+ * Bytes are u64, times nanoseconds of CLOCK_MONOTONIC. Strings are NUL-terminated inside their
+ * field.
  */
 #ifndef _UAPI_LINUX_VGPU_H
 #define _UAPI_LINUX_VGPU_H
@@ -99,7 +101,7 @@ struct vgpu_slice_spec {
  * @name: its name
  * @nr_slices: 1..VGPU_MAX_SLICES
  * @__reserved: zero
- * @slices: user pointer to @nr_slices struct vgpu_slice_spec; the n-th is the tenant's /dev/nvidia<n>
+ * @slices: user pointer to @nr_slices struct vgpu_slice_spec; the n-th is its /dev/nvidia<n>
  * @out_id: number of the tenant, never reused while the module is loaded
  * @reason: why it was refused
  */
@@ -137,7 +139,7 @@ struct vgpu_ioc_remove {
  * @size: sizeof(struct vgpu_ioc_join)
  * @flags: none yet
  * @name: the tenant
- * @cgroup_fd: open directory of the cgroup v2; a caller at or below it may not use the control device
+ * @cgroup_fd: open directory of the cgroup v2; whoever is at or below it may not use this device
  * @__reserved: zero
  * @reason: why it was refused
  */
@@ -200,7 +202,7 @@ enum vgpu_nl_attr {
 	VGPU_NL_A_FLAGS,		/* u32, VGPU_CREATE_* */
 	VGPU_NL_A_FILES,		/* u32, open files */
 	VGPU_NL_A_REASON,		/* string: why opens fail now; absent when they do not */
-	VGPU_NL_A_SLICE,		/* nested vgpu_nl_slice_attr, once per slice, in the tenant's order */
+	VGPU_NL_A_SLICE,		/* nested vgpu_nl_slice_attr, one a slice, in order */
 	VGPU_NL_A_SEQ,			/* u64, events: number of the event, without gaps */
 	VGPU_NL_A_EVENT,		/* u32, enum vgpu_nl_event */
 	VGPU_NL_A_PID,			/* u32, events: pid in the initial namespace */
