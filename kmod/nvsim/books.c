@@ -7,12 +7,15 @@
 DEFINE_SPINLOCK(nvsim_books_lock);
 LIST_HEAD(nvsim_accounts);
 
-static struct nvsim_account *nvsim_account_find(struct nvsim_gpu *gpu, u32 client, u32 class)
+/* The process is part of the key: what a client left behind is not a later one's of that number. */
+static struct nvsim_account *nvsim_account_find(struct nvsim_gpu *gpu, struct nvsim_client *client,
+						u32 class)
 {
 	struct nvsim_account *account;
 
 	list_for_each_entry(account, &nvsim_accounts, link)
-		if (account->gpu == gpu && account->client == client && account->class == class)
+		if (account->gpu == gpu && account->client == client->handle &&
+		    account->pid == client->pid && account->class == class)
 			return account;
 	return NULL;
 }
@@ -32,7 +35,7 @@ u32 nvsim_books_take(struct nvsim_gpu *gpu, struct nvsim_client *client, u32 cla
 		status = NV_ERR_NO_MEMORY;
 		goto unlock;
 	}
-	account = nvsim_account_find(gpu, client->handle, class);
+	account = nvsim_account_find(gpu, client, class);
 	if (!account) {
 		account = fresh;
 		fresh = NULL;

@@ -23,7 +23,7 @@ struct file *nvsim_fget(int fd, bool ctl)
 	if (!file)
 		return NULL;
 	rdev = file_inode(file)->i_rdev;
-	if (MAJOR(rdev) == NVSIM_MAJOR &&
+	if (MAJOR(rdev) == NVSIM_MAJOR && nvsim_file(file) &&
 	    (ctl ? MINOR(rdev) == NVSIM_MINOR_CTL : MINOR(rdev) < nvsim_config.gpus))
 		return file;
 	fput(file);

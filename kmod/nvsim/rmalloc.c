@@ -65,7 +65,8 @@ static u32 nvsim_alloc_locked(struct nvsim_file *file, struct nvsim_new *new,
 
 	if (!client)
 		return NV_ERR_INVALID_CLIENT;
-	parent = nvsim_object_find(client, new->parent);
+	/* 535 alloc_free.c: no parent means the client. */
+	parent = nvsim_object_find(client, new->parent ?: new->client);
 	if (!parent || !(class->parents & nvsim_class_as_parent(parent->class)))
 		return NV_ERR_INVALID_OBJECT_PARENT;
 
