@@ -17,6 +17,7 @@ u32 nvsim_mem_create(struct nvsim_client *client, struct nvsim_gpu *gpu, enum nv
 	if (!mem)
 		return NV_ERR_NO_MEMORY;
 	kref_init(&mem->ref);
+	kref_init(&mem->kept);
 	mutex_init(&mem->lock);
 	xa_init(&mem->pages);
 	mem->where = where;
@@ -39,9 +40,9 @@ void nvsim_mem_get(struct nvsim_mem *mem)
 	kref_get(&mem->ref);
 }
 
-static void nvsim_mem_release(struct kref *ref)
+static void nvsim_mem_free(struct kref *kept)
 {
-	struct nvsim_mem *mem = container_of(ref, struct nvsim_mem, ref);
+	struct nvsim_mem *mem = container_of(kept, struct nvsim_mem, kept);
 	struct page *page;
 	unsigned long index;
 
@@ -53,9 +54,26 @@ static void nvsim_mem_release(struct kref *ref)
 		cond_resched();
 	}
 	xa_destroy(&mem->pages);
+	kfree(mem);
+}
+
+void nvsim_mem_keep(struct nvsim_mem *mem)
+{
+	kref_get(&mem->kept);
+}
+
+void nvsim_mem_unkeep(struct nvsim_mem *mem)
+{
+	kref_put(&mem->kept, nvsim_mem_free);
+}
+
+static void nvsim_mem_release(struct kref *ref)
+{
+	struct nvsim_mem *mem = container_of(ref, struct nvsim_mem, ref);
+
 	if (mem->account)
 		nvsim_books_give(mem->account, mem->size);
-	kfree(mem);
+	nvsim_mem_unkeep(mem);
 }
 
 void nvsim_mem_put(struct nvsim_mem *mem)

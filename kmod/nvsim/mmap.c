@@ -5,8 +5,8 @@
  * those of 535.288.01 nv-mmap.c: device memory and registers are VM_PFNMAP of the file's own
  * address space, system memory is pages.
  *
- * A context is set once and read without a lock by those who have the file open, as the VMAs do. It
- * holds a reference on the memory, so that memory which is freed while mapped goes with the file.
+ * A context is set once and read without a lock by those who have the file open, as the VMAs do.
+ * It keeps the memory's pages, so that memory which is freed while mapped goes with the file.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -20,7 +20,7 @@
 #define NVOS33_ACCESS_READ_ONLY		1
 
 struct nvsim_mmap_context {
-	struct nvsim_mem *mem;			/* NULL for a doorbell; one reference */
+	struct nvsim_mem *mem;			/* NULL for a doorbell; kept */
 	struct nvsim_doorbell *doorbell;	/* NULL for memory */
 	u64 offset;				/* in mem */
 	u64 length;
@@ -34,7 +34,7 @@ static void nvsim_context_free(struct nvsim_mmap_context *ctx)
 	if (ctx->doorbell)
 		nvsim_doorbell_destroy(ctx->doorbell);
 	if (ctx->mem)
-		nvsim_mem_put(ctx->mem);
+		nvsim_mem_unkeep(ctx->mem);
 	kfree(ctx);
 }
 
@@ -76,7 +76,7 @@ u32 nvsim_map_memory(struct nvsim_file *caller, struct nvsim_object *memory,
 	ctx->length = PAGE_ALIGN(offset + length) - ctx->offset;
 	ctx->read_only = NVOS33_ACCESS(flags) == NVOS33_ACCESS_READ_ONLY;
 	if (memory->mem) {
-		nvsim_mem_get(memory->mem);
+		nvsim_mem_keep(memory->mem);
 		ctx->mem = memory->mem;
 	} else {
 		ctx->doorbell = nvsim_doorbell_create(memory->gpu->engine, memory->client->handle,

@@ -146,7 +146,8 @@ enum nvsim_where {
  * Pages come into being when they are first touched: a big simulated GPU costs what is used of it.
  */
 struct nvsim_mem {
-	struct kref ref;
+	struct kref ref;		/* who holds it allocated */
+	struct kref kept;		/* who needs the pages: all of the above together, and others */
 	enum nvsim_where where;
 	struct nvsim_gpu *gpu;
 	u64 size;			/* as booked, multiple of PAGE_SIZE */
@@ -165,6 +166,13 @@ u32 nvsim_mem_create(struct nvsim_client *client, struct nvsim_gpu *gpu, enum nv
 		     u32 class, u64 size, struct nvsim_mem **mem);
 void nvsim_mem_get(struct nvsim_mem *mem);
 void nvsim_mem_put(struct nvsim_mem *mem);	/* any context that may sleep; mmap_lock is fine */
+
+/*
+ * Keeps the pages and nothing else: memory with no reference left is free in the books, as a CPU's
+ * mapping of it, or a copy under way, keeps no device memory allocated on a real GPU.
+ */
+void nvsim_mem_keep(struct nvsim_mem *mem);
+void nvsim_mem_unkeep(struct nvsim_mem *mem);
 
 /*
  * The page at index, which stays in place until the last nvsim_mem_put(). With create a missing one

@@ -2,8 +2,8 @@
 /*
  * GPU virtual addresses: tables of mappings and what the engine reads and writes through them.
  *
- * vas->lock covers the tables of one space and is never held over another's. A look-up takes a
- * reference on the memory it finds, so a mapping that goes meanwhile leaves the access harmless.
+ * vas->lock covers the tables of one space and is never held over another's. A look-up keeps
+ * the memory it finds, so a mapping that goes meanwhile leaves the access harmless.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -35,7 +35,7 @@ struct nvsim_vas {
 
 /* A piece of memory that an address leads to. */
 struct nvsim_span {
-	struct nvsim_mem *mem;		/* one reference */
+	struct nvsim_mem *mem;		/* kept */
 	u64 offset;
 	u64 length;
 };
@@ -280,7 +280,7 @@ static bool nvsim_vas_find_here(struct nvsim_vas *vas, u64 va, struct nvsim_span
 	mutex_lock(&vas->lock);
 	m = nvsim_vas_first(vas, va, va);
 	if (m) {
-		nvsim_mem_get(m->mem);
+		nvsim_mem_keep(m->mem);
 		span->mem = m->mem;
 		span->offset = m->offset + (va - m->range.start);
 		span->length = m->range.last - va + 1;
@@ -350,7 +350,7 @@ int nvsim_vas_read(struct nvsim_vas *vas, u64 va, void *to, size_t len)
 			return -EFAULT;
 		n = min_t(u64, len, span.length);
 		err = nvsim_mem_read(span.mem, span.offset, to, n);
-		nvsim_mem_put(span.mem);
+		nvsim_mem_unkeep(span.mem);
 		if (err)
 			return err;
 		va += n;
@@ -371,7 +371,7 @@ int nvsim_vas_write(struct nvsim_vas *vas, u64 va, const void *from, size_t len)
 			return -EFAULT;
 		n = min_t(u64, len, span.length);
 		err = nvsim_mem_write(span.mem, span.offset, from, n);
-		nvsim_mem_put(span.mem);
+		nvsim_mem_unkeep(span.mem);
 		if (err)
 			return err;
 		va += n;
@@ -415,13 +415,13 @@ int nvsim_vas_copy(struct nvsim_vas *vas, u64 to, u64 from, size_t len)
 		if (!nvsim_vas_find(vas, from, &src))
 			return -EFAULT;
 		if (!nvsim_vas_find(vas, to, &dst)) {
-			nvsim_mem_put(src.mem);
+			nvsim_mem_unkeep(src.mem);
 			return -EFAULT;
 		}
 		n = min3((u64)len, src.length, dst.length);
 		err = nvsim_mem_copy(dst.mem, dst.offset, src.mem, src.offset, n);
-		nvsim_mem_put(dst.mem);
-		nvsim_mem_put(src.mem);
+		nvsim_mem_unkeep(dst.mem);
+		nvsim_mem_unkeep(src.mem);
 		if (err)
 			return err;
 		to += n;
@@ -456,7 +456,7 @@ int nvsim_vas_clear(struct nvsim_vas *vas, u64 va, size_t len)
 			return -EFAULT;
 		n = min_t(u64, len, span.length);
 		nvsim_mem_clear(span.mem, span.offset, n);
-		nvsim_mem_put(span.mem);
+		nvsim_mem_unkeep(span.mem);
 		va += n;
 		len -= n;
 	}
@@ -507,7 +507,7 @@ int nvsim_vas_load(struct nvsim_vas *vas, u64 va, unsigned int bytes, u64 *value
 	if (!IS_ALIGNED(va, bytes) || !nvsim_vas_find(vas, va, &span))
 		return -EFAULT;
 	err = nvsim_mem_load_word(span.mem, span.offset, bytes, value);
-	nvsim_mem_put(span.mem);
+	nvsim_mem_unkeep(span.mem);
 	return err;
 }
 
@@ -519,7 +519,7 @@ int nvsim_vas_store(struct nvsim_vas *vas, u64 va, unsigned int bytes, u64 value
 	if (!IS_ALIGNED(va, bytes) || !nvsim_vas_find(vas, va, &span))
 		return -EFAULT;
 	err = nvsim_mem_store_word(span.mem, span.offset, bytes, value);
-	nvsim_mem_put(span.mem);
+	nvsim_mem_unkeep(span.mem);
 	return err;
 }
 
