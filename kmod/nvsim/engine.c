@@ -71,6 +71,18 @@ void nvsim_engine_ring(struct nvsim_engine *e, u32 client)
 	nvsim_engine_kick(e);
 }
 
+void nvsim_engine_stop_space(struct nvsim_engine *e, struct nvsim_vas *vas)
+{
+	struct nvsim_channel *ch;
+
+	mutex_lock(&e->lock);
+	list_for_each_entry(ch, &e->channels, in_engine)
+		if (ch->vas == vas)
+			ch->disabled = true;
+	mutex_unlock(&e->lock);
+	nvsim_engine_kick(e);
+}
+
 static void nvsim_engine_free(struct nvsim_engine *e)
 {
 	free_page((unsigned long)e->bounce[0]);

@@ -184,6 +184,8 @@ ktime_t nvsim_compute_pick(struct nvsim_engine *engine);
 void nvsim_engine_kick(struct nvsim_engine *engine);
 /* A doorbell of that client was written: its channels look for work. Sleeps. */
 void nvsim_engine_ring(struct nvsim_engine *engine, u32 client);
+/* No channel of that address space runs any more. */
+void nvsim_engine_stop_space(struct nvsim_engine *engine, struct nvsim_vas *vas);
 
 u64 nvsim_gpu_time_ns(void);
 

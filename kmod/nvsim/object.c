@@ -207,8 +207,20 @@ err_free:
 	return NULL;
 }
 
+/* Channels first, RS_FREE_PRIORITY_HIGH of 535: none sees the memory of its work go. */
+static void nvsim_client_free_channels(struct nvsim_client *client)
+{
+	struct nvsim_object *obj;
+	unsigned long handle;
+
+	xa_for_each(&client->objects, handle, obj)
+		if (obj->class == AMPERE_CHANNEL_GPFIFO_A)
+			nvsim_object_free(obj);
+}
+
 void nvsim_client_free(struct nvsim_client *client)
 {
+	nvsim_client_free_channels(client);
 	nvsim_object_free(client->root);
 	nvsim_client_free_events(client->handle);
 	xa_destroy(&client->objects);

@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "engine.h"
 #include "uvm.h"
 #include "uvm_abi.h"
 
@@ -129,7 +130,21 @@ static u32 nvsim_uvm_register_gpu(struct nvsim_uvm *uvm, void *arg)
 	return NV_OK;
 }
 
-/* The space goes out of reach of what UVM mapped. */
+void nvsim_uvm_stop_channels(struct nvsim_uvm *uvm)
+{
+	unsigned int i;
+
+	mutex_lock(&uvm->lock);
+	for (i = 0; i < NVSIM_MAX_GPUS; i++)
+		if (uvm->spaces[i])
+			nvsim_engine_stop_space(nvsim_gpus[i].engine, uvm->spaces[i]);
+	mutex_unlock(&uvm->lock);
+}
+
+/*
+ * The space goes out of reach of what UVM mapped; its channels stop before they see that, as
+ * uvm_gpu_va_space_stop_all_channels() has it.
+ */
 static void nvsim_uvm_drop_space(struct nvsim_uvm *uvm, unsigned int index)
 {
 	struct nvsim_vas *space;
@@ -139,6 +154,7 @@ static void nvsim_uvm_drop_space(struct nvsim_uvm *uvm, unsigned int index)
 	uvm->spaces[index] = NULL;
 	mutex_unlock(&uvm->lock);
 	if (space) {
+		nvsim_engine_stop_space(nvsim_gpus[index].engine, space);
 		nvsim_vas_unmanage(space);
 		nvsim_vas_put(space);
 	}

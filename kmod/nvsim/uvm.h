@@ -30,6 +30,9 @@ enum nvsim_uvm_type {
 	NVSIM_UVM_MANAGED,	/* a VMA of the process */
 };
 
+/* uvm.c: no channel that works in the file's addresses runs any more */
+void nvsim_uvm_stop_channels(struct nvsim_uvm *uvm);
+
 /* uvm_range.c; status words, under no lock */
 u32 nvsim_uvm_range_create(struct nvsim_uvm *uvm, enum nvsim_uvm_type type, u64 base, u64 length);
 u32 nvsim_uvm_range_free(struct nvsim_uvm *uvm, u64 base, u64 length);

@@ -261,6 +261,9 @@ static void nvsim_uvm_vma_close(struct vm_area_struct *vma)
 {
 	struct nvsim_uvm_area *area = vma->vm_private_data;
 
+	/* The process ends: channels stop first, uvm_va_space_mm_shutdown(). */
+	if (area->uvm->mm == vma->vm_mm && !atomic_read(&vma->vm_mm->mm_users))
+		nvsim_uvm_stop_channels(area->uvm);
 	if (area->managed)
 		nvsim_uvm_cut_managed(area->uvm, vma->vm_start, vma->vm_end - 1);
 	nvsim_uvm_area_put(area);

@@ -9,9 +9,11 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import resource
 import struct
 import time
 from collections.abc import Callable
+from typing import Any
 
 import nvrm
 from nvrm import Client, Device, Node, call, quad, word
@@ -23,6 +25,7 @@ BASE = 0x2_0000_0000
 SIZE = 256 * KIB
 PUSHBUFFER = 0x1000
 SEMAPHORES = 0x20000
+QMD = 0x30000
 ENTRIES = 64
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -45,6 +48,15 @@ def map_fd(
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
     return int(got)
+
+
+def error_of(function: Callable[..., object], *arguments: Any, **keywords: Any) -> int:
+    """The errno that a call fails with, 0 when it does not."""
+    try:
+        function(*arguments, **keywords)
+    except OSError as error:
+        return error.errno or 0
+    return 0
 
 
 def unmap(address: int, size: int) -> None:
@@ -134,11 +146,11 @@ class Doorbell:
     def ring(self, token: int) -> None:
         poke(self.address + 0x90, token)
 
-    def present(self) -> bool:
-        """The page is in the process's page tables now."""
-        with open("/proc/self/pagemap", "rb") as pagemap:
-            pagemap.seek(self.address // mmap.PAGESIZE * 8)
-            return bool(int.from_bytes(pagemap.read(8), "little") >> 63)
+    def faults(self) -> int:
+        """Page faults that a store takes."""
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        self.ring(1)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
 class Queue:
@@ -152,6 +164,7 @@ class Queue:
         self.device = device
         self.space = space or Space(device)
         self.base = base
+        self.qmd = base + QMD
         self.group, _ = client.alloc(
             device.handle, 0, nvrm.GROUP,
             bytearray(struct.pack("<IIIII", 0, 0, self.space.handle, 1, 0)),
