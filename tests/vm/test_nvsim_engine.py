@@ -23,7 +23,7 @@ def _names(file: str) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("file", "name"), [*_names("engine_checks.py"), *_names("uvm_checks.py")])
 def test_check(vm: Guest, file: str, name: str) -> None:
-    result = vm.run(["python3", str(CLIENTS / file), name], timeout=120)
+    result = vm.run(["pyfork", str(CLIENTS / file), name], timeout=120)
     assert result.returncode == 0, result.stdout + result.stderr
     assert vm.used() == 0
 
