@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from guest import boot as guest_boot
 from guest.boot import Guest
+from tenants import Tenants
 from vmtest import VMError
 
 HERE = Path(__file__).parent
@@ -101,6 +102,14 @@ def vm(request: pytest.FixtureRequest, _keeper: _Keeper) -> Iterator[Guest]:
     finally:
         if guest.broken or fresh or request.node.stash.get(REPORT, True):
             _keeper.drop()
+
+
+@pytest.fixture
+def tenants(vm: Guest) -> Iterator[Tenants]:
+    """Makes tenants and looks at them; none is left when the test ends well."""
+    made = Tenants(vm)
+    yield made
+    made.remove_all()
 
 
 @pytest.fixture

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was taken is given back, once, whatever ends the taker: T-ACC2, 3, 5."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from guest.image import TREE
+from tenants import CUDA, GiB, MiB, Tenants, client, lines
+
+HELD = r"\{.*\}"
+
+
+def test_t_acc2_each_process_sees_what_remains(tenants: Tenants) -> None:
+    """T-ACC2: processes one after the other and at once see the true remainder."""
+    tenants.create("a", "2GiB")
+    for _ in range(3):
+        seen = json.loads(tenants.run("a", *CUDA, "info").stdout)
+        assert seen["total"] == 2 * GiB
+        assert 2 * GiB - seen["free"] == pytest.approx(tenants.ledger("a")["memory_peak"])
+    holders = [tenants.popen("a", *CUDA, "hold", "--size", "128MiB") for _ in range(2)]
+    for holder in holders:
+        holder.wait_output(HELD)
+    late = tenants.popen("a", *CUDA, "hold", "--size", "128MiB")
+    said = json.loads(late.wait_output(HELD)[0])
+    assert said["free"] == 2 * GiB - tenants.current("a")
+    for holder in (*holders, late):
+        holder.kill_group()
+        holder.wait()
+    assert tenants.current("a") == 0
+
+
+def test_t_acc3_one_dies_the_others_go_on_and_stay_charged(tenants: Tenants) -> None:
+    """T-ACC3: killing one of three gives back what it held and nothing else."""
+    tenants.create("a", "4GiB")
+    holders = [tenants.popen("a", *CUDA, "hold", "--size", f"{128 * n}MiB") for n in (1, 2, 3)]
+    for holder in holders:
+        holder.wait_output(HELD)
+    before = tenants.current("a")
+    real = tenants.used()
+    holders[1].kill_group()
+    holders[1].wait()
+    gone = before - tenants.current("a")
+    assert gone >= 256 * MiB
+    # nvsim's books fell by the same.
+    assert real - tenants.used() == pytest.approx(gone, abs=16 * MiB)
+    assert holders[0].poll() is None and holders[2].poll() is None
+    for holder in holders:
+        holder.kill_group()
+        holder.wait()
+    assert tenants.current("a") == 0
+    assert tenants.used() == 0
+
+
+def test_t_acc5_ten_thousand_cycles_leave_nothing(tenants: Tenants) -> None:
+    """T-ACC5: allocate and free, 10,000 times; then the tenant can still have all it may."""
+    tenants.create("a", "256MiB")
+    cycle, fill = lines(tenants.run("a", client("rm"), "cycle:2M:10000", "fill:2M").stdout)
+    assert (cycle["done"], cycle["status"]) == (10000, 0)
+    assert fill["done"] == 128
+    assert tenants.ledger("a")["refusals"] == 1
+    assert tenants.current("a") == 0
+    assert tenants.used() == 0
+
+
+@pytest.mark.parametrize(
+    ("rounds", "command"),
+    [
+        (300, (client("rm"), "alloc:2M:50", "compute:2", "dup:3", "fill:16M", "free")),
+        (20, (*CUDA, "loop", "--count", "3")),
+    ],
+    ids=["raw", "libcuda"],
+)
+def test_t_acc5_kill_9_at_random_moments(
+    tenants: Tenants, rounds: int, command: tuple[str, ...]
+) -> None:
+    """T-ACC5: whenever a program dies, the ledger and nvsim's books end at zero."""
+    tenants.create("a", "2GiB")
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    killer = ("/usr/bin/python3", str(TREE / "tests/clients/kill.py"), str(rounds), str(seed))
+    done = json.loads(tenants.run("a", *killer, *command, timeout=400).stdout)
+    assert done["killed"] > rounds // 2
+    assert tenants.ledger("a")["memory_peak"] > 0
+    assert tenants.current("a") == 0
+    assert tenants.used() == 0
