@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from vgpu import nodes, syscalls
 from vgpu.errors import VgpuError
 from vgpu.oci.config import OWN_DIRECTORIES
-from vgpu.oci.edits import Config
+from vgpu.oci.edits import PARAMS, Config, quiet_params, with_params
 
 # How long the container may take to end after 'vgpu run' was asked to.
 GRACE_SECONDS = 10.0
@@ -111,11 +111,21 @@ def _stage(plan: Plan, stage: str, runc: str) -> list[str]:
             while os.path.ismount(root + path):
                 syscalls.umount(root + path)
         syscalls.read_only_tree(root)
+    config = plan.config(root)
+    mount = shutil.which("mount")
+    if mount and os.path.exists(PARAMS):
+        copied = os.path.join(stage, "params")
+        with open(PARAMS) as source, open(copied, "w") as target:
+            target.write(quiet_params(source.read()))
+        config = with_params(config, copied, root, mount)
     bundle = os.path.join(stage, "bundle")
     os.mkdir(bundle)
     with open(os.path.join(bundle, "config.json"), "w") as file:
-        json.dump(plan.config(root), file)
-    return [runc, "--root", os.path.join(stage, "state"), "run", "--bundle", bundle, plan.id]
+        json.dump(config, file)
+    # Without a log of its own runc writes log lines to the container's standard error.
+    log = os.path.join(stage, "log")
+    state = os.path.join(stage, "state")
+    return [runc, "--log", log, "--root", state, "run", "--bundle", bundle, plan.id]
 
 
 def _wait(child: int) -> int:

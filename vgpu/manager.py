@@ -111,6 +111,8 @@ class Manager:
                     note(error)
             control.create(name, specs, overcommit=overcommit)
             try:
+                # The name was free: what is mounted there is of a tenant that is gone.
+                self._nodes.unmount(name)
                 self._nodes.mount(name)
             except BaseException:
                 control.remove(name)

@@ -24,14 +24,14 @@ def test_create_then_mount() -> None:
     host = FakeHost()
     specs = manager(host).create("a", [SliceRequest("1", GIB), SliceRequest("0", 2 * GIB)])
     assert [spec.gpu for spec in specs] == [GPUS[1], GPUS[0]]
-    assert host.effects() == [("create", "a", False), ("mount", "a")]
+    assert host.effects() == [("create", "a", False), ("unmount", "a"), ("mount", "a")]
 
 
 def test_create_is_undone_when_nodes_cannot_be_mounted() -> None:
     host = FakeHost(mount_error=VgpuError("no"))
     with pytest.raises(VgpuError, match="no"):
         manager(host).create("a", [SliceRequest("0", GIB)])
-    assert host.effects() == [("create", "a", False), ("remove", "a")]
+    assert host.effects() == [("create", "a", False), ("unmount", "a"), ("remove", "a")]
     assert not host.tenants
 
 
@@ -73,16 +73,22 @@ def test_the_first_create_on_a_gpu_measures_it() -> None:
     host = FakeHost()
     told = ("calibrate", GPUS[0].id.uuid, "535.309.01", MIB, 4 * MIB)
     manager(host).create("a", [SliceRequest("0", GIB)])
-    assert host.calls == [("measure", 0), told, ("create", "a", False), ("mount", "a")]
+    assert host.calls == [
+        ("measure", 0),
+        told,
+        ("create", "a", False),
+        ("unmount", "a"),
+        ("mount", "a"),
+    ]
     manager(host).create("b", [SliceRequest("0", GIB)])
-    assert host.calls[4:] == [told, ("create", "b", False), ("mount", "b")]
+    assert host.calls[5:] == [told, ("create", "b", False), ("unmount", "b"), ("mount", "b")]
 
 
 def test_a_gpu_that_cannot_be_measured_is_no_reason_to_refuse() -> None:
     host = FakeHost(measure_error=VgpuError("in use"))
     notes = []
     manager(host).create("a", [SliceRequest("0", GIB)], note=notes.append)
-    assert host.calls == [("create", "a", False), ("mount", "a")]
+    assert host.calls == [("create", "a", False), ("unmount", "a"), ("mount", "a")]
     assert notes == [host.measure_error]
     assert not host.calibrations
 
@@ -102,10 +108,10 @@ def test_remove() -> None:
     host = FakeHost()
     manager(host).create("a", [SliceRequest("0", GIB)])
     manager(host).remove("a")
-    assert host.effects()[2:] == [("remove", "a"), ("unmount", "a")]
+    assert host.effects()[3:] == [("remove", "a"), ("unmount", "a")]
     with pytest.raises(VgpuError, match="no tenant"):
         manager(host).remove("a")
-    assert len(host.effects()) == 4
+    assert len(host.effects()) == 5
 
 
 def test_show() -> None:

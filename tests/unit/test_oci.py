@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vgpu.oci.config import Container, Process, config
-from vgpu.oci.edits import apply, edits
+from vgpu.oci.edits import apply, edits, quiet_params, with_params
 
 GOLDEN = Path(__file__).parent / "golden"
 NODES = edits("/run/vgpu/a", ["nvidiactl", "nvidia1", "nvidia0", "nvidia-uvm"])
@@ -83,6 +83,19 @@ def test_environment_of_the_image_adds_no_node() -> None:
     found = foreign()
     assert "NVIDIA_VISIBLE_DEVICES=all" in found["process"]["env"]
     assert len([it for it in found["mounts"] if it["destination"].startswith("/dev/nvidia")]) == 4
+
+
+def test_params_are_covered_by_a_hook() -> None:
+    given = foreign()
+    found = with_params(given, "/stage/params", "/stage/root", "/usr/bin/mount")
+    (hook,) = found["hooks"]["createContainer"]
+    assert hook["args"][-2:] == ["/stage/params", "/stage/root/proc/driver/nvidia/params"]
+    assert "hooks" not in given
+
+
+def test_params_say_that_nodes_are_not_to_be_touched() -> None:
+    text = "ResmanDebugLevel: 4294967295\nModifyDeviceFiles: 1\nDeviceFileUID: 0\n"
+    assert quiet_params(text).splitlines()[1] == "ModifyDeviceFiles: 0"
 
 
 if __name__ == "__main__":

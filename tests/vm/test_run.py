@@ -37,9 +37,13 @@ def test_only_the_nodes_of_the_tenant_are_there(vm: Guest) -> None:
     found = inside(
         vm,
         "cd /dev && find . -name '*nvidia*' -o -name vgpuctl -o -type b | sort"
-        " && ls /proc/driver/nvidia/gpus && cat /proc/driver/nvidia/registry; ls /sys/kernel/debug",
+        " && ls /proc/driver/nvidia/gpus && cat /proc/driver/nvidia/registry; ls /sys/kernel/debug;"
+        " grep -h Modify /proc/driver/nvidia/params; echo x > /proc/driver/nvidia/params; true",
     )
-    assert found.split() == ["./nvidia-uvm", "./nvidia0", "./nvidiactl"]
+    assert found.splitlines() == [
+        *("./nvidia-uvm", "./nvidia0", "./nvidiactl"),
+        "ModifyDeviceFiles: 0",
+    ]
 
 
 def test_root_is_read_only_and_the_tree_is_in_it(vm: Guest) -> None:
@@ -99,6 +103,7 @@ def test_no_such_rootfs_command_or_tenant(vm: Guest) -> None:
         done = vm.vgpu("run", *args)
         assert (done.returncode, done.stdout) == (1, ""), args
         assert "Traceback" not in done.stderr
+        assert "level=" not in done.stderr
     assert "Error: b: no slice has this name" in done.stderr
 
 
