@@ -75,10 +75,6 @@ class Node:
     def close(self) -> None:
         os.close(self.fd)
 
-    def uvm(self, number: int, argument: bytearray) -> int:
-        """A call of nvidia-uvm, whose numbers carry no size; 0 or the errno."""
-        return 0 if _libc.ioctl(self.fd, number, address(argument)) == 0 else ctypes.get_errno()
-
     def register(self, ctl: Node) -> int:
         return call(self.fd, 201, bytearray(struct.pack("<i", ctl.fd)))
 

@@ -7,7 +7,6 @@ import errno
 import json
 import mmap
 import os
-import random
 import signal
 import struct
 import sys
@@ -468,131 +467,6 @@ def check_bad_pointers() -> None:
     assert call(client.ctl.fd, 0x2A, p) == 0 and word(p, 28) == 0x1E
     info = bytearray(struct.pack("<IIQ", 1, 0, 0x10))
     assert client.control(device.sub, 0x20801301, info) == 0x1E
-
-
-SIZES = {
-    0x27: (56,), 0x29: (16,), 0x2A: (32,), 0x2B: (32, 48), 0x34: (28,), 0x35: (24,),
-    0x4A: (184,), 0x4E: (56,), 0x4F: (32,), 0x57: (56,), 0x58: (40,), 0x5E: (40,), 200: (144,),
-    201: (4,), 206: (16,), 207: (16,), 209: (12,), 210: (72,), 212: (4, 8), 214: (8,),
-    215: (560,),
-}  # fmt: skip
-CLASSES = (0x0, 0x41, 0x80, 0x2080, 0x40, 0x3E, 0x70, 0x50A0, 0x90F1, 0xA06C, 0x9067, 0xC56F,
-           0xC7C0, 0xC7B5, 0xC461, 0x79, 0x83DE, 0x73)  # fmt: skip
-CONTROLS = {
-    0x101: 40, 0x202: 40, 0x214: 256, 0x215: 132, 0xD01: 12, 0xD04: 12, 0x3D05: 24, 0x3D06: 20,
-    0x3D08: 76, 0x800201: 16, 0x80170D: 24, 0x410110: 16, 0x2080018D: 3812, 0x2080018E: 14408,
-    0x20801301: 16, 0x20801303: 436, 0x20801201: 32, 0x20802096: 34000, 0xA06C0101: 2,
-    0xA06C0103: 8, 0xA06C0105: 8, 0xC36F0101: 16, 0xC36F0108: 4, 0x20800406: 264,
-}  # fmt: skip
-UVM = (0x30000001, 75, 37, 38, 25, 26, 27, 28, 23, 24, 73, 33, 66, 34, 68, 72, 39, 42, 51, 65)
-
-
-class _Chaos:
-    """Calls that make some sense: numbers, sizes, handles and classes of use, the rest random."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
-        self.nodes = [Node(name) for name in ("nvidiactl", "nvidiactl", "nvidia0", "nvidia0")]
-        self.clients = [Client(ctl) for ctl in self.nodes[:2]]
-        self.devices = [client.device() for client in self.clients]
-        self.kept = [0, *(client.handle for client in self.clients)]
-        self.kept += [handle for device in self.devices for handle in (device.handle, device.sub)]
-        self.handles = self.kept * 2
-        self.memory = bytearray(1 << 16)
-        self.uvm_node = Node("nvidia-uvm")
-        self.uvm_node.uvm(0x30000001, bytearray(16))
-
-    def words(self, number: int) -> list[int]:
-        some = [0, 1, 2, 3, 5, 8, 0x1000, 0x10000, 0x4000, 0x80000, 1 << 30]
-        some += [node.fd for node in self.nodes] + [self.random.getrandbits(32)]
-        return self.random.choices(self.handles[-24:] + some, k=number)
-
-    def uvm(self) -> None:
-        """A call of nvidia-uvm with addresses that meet, and the UUID where calls have it."""
-        p = bytearray(1200)
-        struct.pack_into("<8I", p, 16, *self.words(8))
-        struct.pack_into("<4I", p, 1184, *self.words(4))
-        base = self.random.randrange(64) << 21
-        struct.pack_into("<QQ", p, 0, base, self.random.choice((0x1000, 1 << 21, 1 << 22)))
-        if self.random.random() < 0.5:
-            p[0:16] = bytes.fromhex("4e5653494d0040008000000000000001")
-        self.uvm_node.uvm(self.random.choice(UVM), p)
-
-    def inner(self, nr: int, p: bytearray, device: nvrm.Device) -> None:
-        """Parameters behind a pointer, and the words of the call that speak of them."""
-        words = self.words(40)
-        struct.pack_into("<40I", self.memory, 0, *words)
-        pointer = nvrm.address(self.memory)
-        if nr == 0x2B:
-            parent = self.random.choice((device.handle, device.sub, self.handles[-1], words[0]))
-            class_ = self.random.choice(CLASSES)
-            struct.pack_into("<IIIQ", p, 4, parent, 0, class_, pointer)
-            struct.pack_into("<I", p, 24 if len(p) == 32 else 32, 0)
-            if class_ in (nvrm.VIDMEM, nvrm.SYSMEM, nvrm.VIRTUAL):
-                flags = nvrm.FLAG_VIRTUAL * (class_ == nvrm.VIRTUAL)
-                attr = nvrm.ATTR_PCI * (class_ == nvrm.SYSMEM)
-                struct.pack_into("<II", self.memory, 4, 0, flags)
-                struct.pack_into("<I", self.memory, 24, attr)
-                struct.pack_into("<QQ", self.memory, 64, self.random.randrange(1 << 22), 0)
-            elif class_ == nvrm.DEVICE:
-                self.memory[:56] = bytes(56)
-        elif nr == 0x2A:
-            command = self.random.choice(list(CONTROLS))
-            target = self.random.choice((p[0:4], struct.pack("<I", device.sub), p[4:8]))
-            p[4:8] = target
-            struct.pack_into("<I", p, 8, command)
-            struct.pack_into("<QI", p, 16, pointer, CONTROLS[command])
-            for at in range(8, 40, 8):
-                struct.pack_into("<Q", self.memory, at, pointer + 0x8000)
-        elif nr == 0x4A:
-            attr = self.random.choice((0, nvrm.ATTR_PCI))
-            struct.pack_into("<IIII", p, 4, device.handle, self.random.choice((2, 2, 3, 5)), 0, 0)
-            struct.pack_into("<IIIII", p, 40, 0, words[1], 0, 1, attr)
-            struct.pack_into("<QQ", p, 88, self.random.randrange(1 << 22), 0)
-
-    def step(self) -> None:
-        if self.random.random() < 0.2:
-            self.uvm()
-            return
-        which = self.random.randrange(2)
-        client, device = self.clients[which], self.devices[which]
-        nr = self.random.choice(list(SIZES))
-        p = bytearray(self.random.choice(SIZES[nr]))
-        number = min(len(p) // 4, 16)
-        struct.pack_into(f"<{number}I", p, 0, *self.words(number))
-        if len(p) >= 16:
-            struct.pack_into("<I", p, 0, client.handle)
-        if nr in (0x4E, 0x4F, 0x57, 0x58, 0x5E, 0x34, 0x27):
-            struct.pack_into("<I", p, 4, device.handle)
-        self.inner(nr, p, device)
-        if nr == 0x29 and word(p, 8) in self.kept:
-            return
-        on_gpu = nr in (0x27, 215) or self.random.random() < 0.1
-        node = self.random.choice(self.nodes[2:]) if on_gpu else client.ctl
-        if call(node.fd, nr, p) == 0 and nr == 0x2B and word(p, 8):
-            self.handles.append(word(p, 8))
-        if self.random.random() < 0.02:
-            self.nodes.append(Node(self.random.choice(("nvidiactl", "nvidia0", "nvidia-uvm"))))
-        if self.random.random() < 0.02 and len(self.nodes) > 4:
-            self.nodes.pop().close()
-
-
-def check_chaos() -> None:
-    """Random calls from several processes; nothing may be left when they are gone."""
-    pids = []
-    for seed in range(4):
-        pid = os.fork()
-        if pid == 0:
-            chaos = _Chaos(seed)
-            until = time.monotonic() + 6
-            while time.monotonic() < until:
-                chaos.step()
-            os._exit(0)
-        pids.append(pid)
-    for pid in pids:
-        assert os.waitpid(pid, 0)[1] == 0
-    _wait_for(lambda: nvrm.used() == 0)
-    assert nvrm.books() == []
 
 
 def check_cards_and_ids() -> None:

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import ast
+import signal
+import time
 from collections.abc import Iterator
 
 import pytest
 from guest import modules
 from guest.boot import Guest
 from guest.image import TREE
+from tenants import client
 
 CHECKS = TREE / "tests" / "clients" / "nvsim_checks.py"
 
@@ -24,8 +27,28 @@ def _names() -> Iterator[str]:
 
 @pytest.mark.parametrize("name", list(_names()))
 def test_check(vm: Guest, name: str) -> None:
-    result = vm.run(["python3", str(CHECKS), name], timeout=120)
+    result = vm.run(["pyfork", str(CHECKS), name], timeout=120)
     assert result.returncode == 0, result.stdout + result.stderr
+    assert vm.used() == 0
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_chaos(vm: Guest, ended: bool) -> None:
+    """Random calls from many threads, to their end or killed in the middle, leave nothing."""
+    seeds = range(3) if ended else range(3, 6)
+    programs = [vm.popen([client("chaos"), str(seed), "8" if ended else "600"]) for seed in seeds]
+    if not ended:
+        vm.run("sleep 4", check=True)
+    for program in programs:
+        if not ended:
+            program.kill()
+        assert program.wait().returncode == (0 if ended else -signal.SIGKILL)
+    # The last threads of a killed process may still be on their way out.
+    deadline = time.monotonic() + 30
+    while vm.books() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert vm.books() == []
+    assert vm.used() == 0
 
 
 @pytest.mark.guest(gpus=2, vram="16G,80G")
