@@ -49,7 +49,7 @@ long vgpu_ask_control(const struct vgpu_call *call, u32 client, u32 object, u32 
 	u64 status = 0;
 	long ret;
 
-	seal = vgpu_seal_open(at + size);
+	seal = vgpu_seal_open(vgpu_file_of(call->file), at + size);
 	if (IS_ERR(seal))
 		return PTR_ERR(seal);
 	vgpu_rm_put(row, VGPU_F_CLIENT, 0, seal->mem, row->size, client);
@@ -63,7 +63,7 @@ long vgpu_ask_control(const struct vgpu_call *call, u32 client, u32 object, u32 
 		memcpy(params, seal->mem + at, size);
 		vgpu_rm_get(row, VGPU_F_STATUS, 0, seal->mem, row->size, &status);
 	}
-	vgpu_seal_close(seal);
+	vgpu_seal_close(vgpu_file_of(call->file), seal);
 	return ret ? ret : status ? -EIO : 0;
 }
 
@@ -71,7 +71,7 @@ long vgpu_ask_control(const struct vgpu_call *call, u32 client, u32 object, u32 
 void vgpu_ask_free(const struct vgpu_call *call, u32 client, u32 parent, u32 object)
 {
 	const struct vgpu_rm_row *row = vgpu_find_row(call->req.abi->escapes, VGPU_RM_FREE);
-	struct vgpu_seal *seal = vgpu_seal_open(row->size);
+	struct vgpu_seal *seal = vgpu_seal_open(vgpu_file_of(call->file), row->size);
 
 	if (IS_ERR(seal))
 		return;
@@ -79,7 +79,7 @@ void vgpu_ask_free(const struct vgpu_call *call, u32 client, u32 parent, u32 obj
 	vgpu_rm_put(row, VGPU_F_PARENT, 0, seal->mem, row->size, parent);
 	vgpu_rm_put(row, VGPU_F_OBJECT, 0, seal->mem, row->size, object);
 	vgpu_ask(call, row, seal, row->size);
-	vgpu_seal_close(seal);
+	vgpu_seal_close(vgpu_file_of(call->file), seal);
 }
 
 static u32 vgpu_find_subdevice(const struct vgpu_call *call, u32 slice)
@@ -169,17 +169,17 @@ const struct vgpu_gpu_view *vgpu_ask_views(const struct vgpu_call *call)
 	views = kcalloc(tenant->nr_slices, sizeof(*views), GFP_KERNEL_ACCOUNT);
 	if (!views)
 		return NULL;
-	seal = vgpu_seal_open(len);
+	seal = vgpu_seal_open(vgpu_file_of(call->file), len);
 	if (IS_ERR(seal)) {
 		kfree(views);
 		return NULL;
 	}
 	if (vgpu_ask(call, row, seal, len) || !vgpu_fill_views(call, seal->mem, len, views)) {
-		vgpu_seal_close(seal);
+		vgpu_seal_close(vgpu_file_of(call->file), seal);
 		kfree(views);
 		return NULL;
 	}
-	vgpu_seal_close(seal);
+	vgpu_seal_close(vgpu_file_of(call->file), seal);
 	/* Another thread may have asked at the same time. */
 	if (cmpxchg(&vf->views, NULL, views))
 		kfree(views);

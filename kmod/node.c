@@ -12,6 +12,7 @@
 
 #include "netlink.h"
 #include "node.h"
+#include "seal.h"
 #include "tenant.h"
 #include "trace.h"
 #include "uvm.h"
@@ -161,6 +162,7 @@ void vgpu_node_release(struct inode *inode, struct file *file, struct vgpu_file 
 	struct vgpu_tenant *tenant = vf->node->tenant;
 	struct vgpu_driver drv = vf->drv;
 
+	vgpu_seal_release(vf);
 	spin_lock(&vgpu_files_lock);
 	hash_del_rcu(&vf->hash);
 	spin_unlock(&vgpu_files_lock);

@@ -18,6 +18,7 @@
 struct vgpu_tenant;
 struct vgpu_uvm;
 struct vgpu_gpu_view;
+struct vgpu_seal;
 
 #define VGPU_MAJOR		195	/* nv-chardev-numbers.h: the same in every version */
 #define VGPU_MINOR_CTL		255
@@ -47,6 +48,7 @@ struct vgpu_node {
  * @owner: RM clients made through it
  * @uvm: state of an nvidia-uvm file, else NULL
  * @views: the tenant's GPUs as the driver numbers them, once asked for; of an nvidiactl file
+ * @seal: a mapping for sealed arguments, kept for the next call
  * @shut: a caller has cheated through it
  */
 struct vgpu_file {
@@ -60,6 +62,7 @@ struct vgpu_file {
 	struct vgpu_owner owner;
 	struct vgpu_uvm *uvm;
 	struct vgpu_gpu_view *views;
+	struct vgpu_seal *seal;
 	bool shut;
 };
 

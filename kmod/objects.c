@@ -122,7 +122,7 @@ static long vgpu_seal_request(struct vgpu_call *call, struct vgpu_pending *pendi
 	u32 size = req->ptr_size;
 	struct vgpu_seal *seal;
 
-	seal = vgpu_seal_open(at + size);
+	seal = vgpu_seal_open(vgpu_file_of(call->file), at + size);
 	if (IS_ERR(seal))
 		return PTR_ERR(seal);
 	pending->seal = seal;
@@ -401,7 +401,7 @@ long vgpu_call_alloc(struct vgpu_call *call)
 	vgpu_unlock_clients(&lock);
 
 	if (pending.seal)
-		vgpu_seal_close(pending.seal);
+		vgpu_seal_close(vgpu_file_of(call->file), pending.seal);
 	vgpu_charge_drop(call->tenant, pending.charge);
 	kfree(pending.object);
 	kfree(pending.client);
@@ -448,7 +448,7 @@ long vgpu_call_free(struct vgpu_call *call)
 	ret = vgpu_free_locked(call, &pending);
 	vgpu_unlock_clients(&lock);
 	if (pending.seal)
-		vgpu_seal_close(pending.seal);
+		vgpu_seal_close(vgpu_file_of(call->file), pending.seal);
 	return ret;
 }
 

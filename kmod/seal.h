@@ -12,6 +12,9 @@
  * Once the driver has written its answer, other threads can write there too. What is read back is
  * therefore good enough to tell the caller, and to learn what only makes a charge larger; a lie
  * must never make one smaller.
+ *
+ * Making and taking away a mapping is dear, so a file keeps one for its next call. Each call uses
+ * pages that were not used since they were last taken out of the page table.
  */
 #ifndef VGPU_SEAL_H
 #define VGPU_SEAL_H
@@ -19,34 +22,48 @@
 #include <linux/types.h>
 
 struct file;
+struct mm_struct;
 struct task_struct;
+struct vgpu_file;
 
 /**
- * struct vgpu_seal - pages mapped into the caller
- * @mem: the pages, for us
+ * struct vgpu_seal - pages mapped into a process
+ * @mem: the pages of this call, zeroed, for us
+ * @addr: their address, for the driver
  * @size: their length
- * @addr: address for the driver
+ * @task: who makes the call, NULL between calls
+ * @pages: all pages
+ * @base: address of the mapping
+ * @length: its length
+ * @used: bytes from the start that were used
  * @file: what the mapping hangs on
- * @task: who makes the call
+ * @mm: the process, for comparison alone: a mapping whose process has ended is broken
  * @mapped: the mapping has been made
  * @closing: we are taking it away ourselves
  * @broken: somebody else touched it
  */
 struct vgpu_seal {
 	void *mem;
-	size_t size;
 	unsigned long addr;
-	struct file *file;
+	size_t size;
 	struct task_struct *task;
+	void *pages;
+	unsigned long base;
+	size_t length;
+	size_t used;
+	struct file *file;
+	const struct mm_struct *mm;
 	bool mapped;
 	bool closing;
 	bool broken;
 };
 
 /* ERR_PTR on failure. Takes the caller's mmap_lock. */
-struct vgpu_seal *vgpu_seal_open(size_t size);
+struct vgpu_seal *vgpu_seal_open(struct vgpu_file *vf, size_t size);
 /* True when the driver may have read something else than @mem. */
 bool vgpu_seal_broken(const struct vgpu_seal *seal);
-void vgpu_seal_close(struct vgpu_seal *seal);
+void vgpu_seal_close(struct vgpu_file *vf, struct vgpu_seal *seal);
+/* The file goes. */
+void vgpu_seal_release(struct vgpu_file *vf);
 
 #endif /* VGPU_SEAL_H */

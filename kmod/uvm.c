@@ -425,7 +425,7 @@ static long vgpu_uvm_run(struct vgpu_uvm_call *call)
 
 	if (mutex_lock_killable(&call->uvm->mutex))
 		return -ERESTARTSYS;
-	call->seal = vgpu_seal_open(size);
+	call->seal = vgpu_seal_open(call->vf, size);
 	if (IS_ERR(call->seal)) {
 		ret = PTR_ERR(call->seal);
 		goto unlock;
@@ -436,7 +436,7 @@ static long vgpu_uvm_run(struct vgpu_uvm_call *call)
 		vgpu_uvm_decode(abi, call->cmd, call->seal->mem, size, &call->req);
 		ret = vgpu_uvm_sealed(call);
 	}
-	vgpu_seal_close(call->seal);
+	vgpu_seal_close(call->vf, call->seal);
 unlock:
 	mutex_unlock(&call->uvm->mutex);
 	return ret;
