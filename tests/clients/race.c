@@ -54,7 +54,7 @@ static void *replace(void *unused)
 	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
 		int maps = open("/proc/self/maps", O_RDONLY);
 		ssize_t len = read(maps, text, sizeof(text) - 1);
-		unsigned long start;
+		unsigned long start, end;
 		char *found, *line;
 
 		close(maps);
@@ -64,8 +64,10 @@ static void *replace(void *unused)
 			continue;
 		for (line = found; line > text && line[-1] != '\n'; line--)
 			;
-		start = strtoul(line, NULL, 16);
-		if (mmap((void *)start, 4096, PROT_READ | PROT_WRITE,
+		/* Whole: the mapping cannot be split. */
+		start = strtoul(line, &line, 16);
+		end = strtoul(line + 1, NULL, 16);
+		if (mmap((void *)start, end - start, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
 			atomic_fetch_add(&replaced, 1);
 	}
