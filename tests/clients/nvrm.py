@@ -131,9 +131,9 @@ class Client:
 class Device:
     """Device and subdevice of one GPU; holds an open file of it."""
 
-    def __init__(self, client: Client, index: int = 0) -> None:
+    def __init__(self, client: Client, index: int = 0, node: Node | None = None) -> None:
         self.client = client
-        self.node = Node(f"nvidia{index}")
+        self.node = node or Node(f"nvidia{index}")
         self.node.register(client.ctl)
         params = bytearray(struct.pack("<I", index).ljust(56, b"\0"))
         self.handle, _ = client.alloc(client.handle, 0, DEVICE, params)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from guest.image import TREE
 from tenants import CUDA, GiB, MiB, Tenants, lines
 
 
@@ -77,6 +78,33 @@ def test_two_tenants_in_one_pid_namespace(tenants: Tenants) -> None:
         holder.kill_group()
         holder.wait()
     assert tenants.current("a") == tenants.current("b") == 0
+
+
+def test_a_file_passed_to_another_tenant_stays_its_openers(tenants: Tenants) -> None:
+    """What b does through a file of a's node is charged to a, and bounded by a."""
+    tenants.create("a", "1GiB")
+    tenants.create("b", "4GiB")
+    program = ("/usr/bin/python3", str(TREE / "tests/clients/travel.py"))
+    giver = tenants.vm.popen([*program, "give", "nodes", "/run/vgpu/a"])
+    giver.wait_output("ready")
+    taker = tenants.popen("b", *program, "take", "nodes", str(768 * MiB))
+    said = json.loads(taker.wait_output(r"\{.*\}")[0])
+    assert giver.wait().returncode == 0
+    assert said == {"status": 0, "got": 768 * MiB, "total": GiB, "free": 256 * MiB}
+    assert tenants.current("a") == tenants.used() == 768 * MiB
+    assert tenants.current("b") == 0
+    # The opener is gone; the files are not.
+    assert tenants.vgpu("rm", "a", check=False).returncode == 1
+    taker.kill_group()
+    taker.wait()
+    assert tenants.current("a") == tenants.used() == 0
+
+    giver = tenants.vm.popen([*program, "give", "nodes", "/run/vgpu/a"])
+    giver.wait_output("ready")
+    taker = tenants.popen("b", *program, "take", "nodes", str(2 * GiB))
+    assert json.loads(taker.wait_output(r"\{.*\}")[0])["status"] == 0x51
+    taker.kill_group()
+    taker.wait()
 
 
 def test_raw_nodes_stay_shut(tenants: Tenants) -> None:
