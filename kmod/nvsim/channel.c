@@ -10,8 +10,8 @@
 #define USERD_GP_GET		0x88
 #define USERD_GP_PUT		0x8c
 
-/* The GPFIFO of a channel: entries of 8 bytes, RM takes up to 4 MiB of them. */
-#define NVSIM_MAX_ENTRIES	(1U << 19)
+/* More entries than any client of 535 asks for. */
+#define NVSIM_MAX_ENTRIES	(1U << 16)
 
 /* A group's time slice until a client sets another. */
 #define NVSIM_TIMESLICE_US	2048

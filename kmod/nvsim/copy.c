@@ -33,6 +33,8 @@ enum { REMAP_SRC_W = 3, REMAP_CONST_A, REMAP_CONST_B, REMAP_NO_WRITE };
 
 /* How much is copied before others have their turn. */
 #define NVSIM_COPY_CHUNK	SZ_1M
+/* What a piece counts for at least: short lines take their time too. */
+#define NVSIM_COPY_LEAST	256
 
 static void nvsim_copy_semaphore(struct nvsim_channel *ch)
 {
@@ -173,7 +175,7 @@ bool nvsim_copy_step(struct nvsim_channel *ch)
 			nvsim_channel_fault(ch, "copy", c->out + (u64)c->line * c->pitch_out);
 			return false;
 		}
-		budget -= min_t(u32, budget, n);
+		budget -= min_t(u32, budget, max(n, NVSIM_COPY_LEAST));
 		if (c->done == c->line_length) {
 			c->done = 0;
 			c->line++;

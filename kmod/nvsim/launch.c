@@ -28,6 +28,9 @@
 /* Long launches are told of in pieces, so that utilisation shows them while they run. */
 #define NVSIM_ACCOUNT_NS		(100 * NSEC_PER_MSEC)
 
+/* Descriptors of no time that depend on each other in a circle must not hold the engine for ever. */
+#define NVSIM_FINISH_AT_ONCE		64
+
 enum { RELEASE_FOUR_WORDS, RELEASE_ONE_WORD, RELEASE_TWO_WORDS };
 
 static s64 nvsim_launch_ns(const u32 *qmd)
@@ -109,26 +112,23 @@ static void nvsim_group_queue(struct nvsim_group *group)
 		list_add_tail(&group->in_runlist, &e->runlist);
 }
 
-/* Reads the descriptor at address and queues it; an empty one is over at once. */
+/* Reads the descriptor at address and queues it. One that takes no time is over at once. */
 void nvsim_launch(struct nvsim_channel *ch, u64 address)
 {
 	u32 *qmd = ch->compute.qmd;
 
-	do {
-		if (nvsim_vas_read(ch->vas, address, qmd, sizeof(ch->compute.qmd))) {
-			nvsim_channel_fault(ch, "QMD read", address);
-			return;
-		}
-		ch->launch_left = nvsim_launch_ns(qmd);
-		if (ch->launch_left) {
-			ch->state = NVSIM_CH_LAUNCH;
-			list_add_tail(&ch->in_launches, &ch->group->launches);
-			nvsim_group_queue(ch->group);
-			return;
-		}
+	if (nvsim_vas_read(ch->vas, address, qmd, sizeof(ch->compute.qmd))) {
+		nvsim_channel_fault(ch, "QMD read", address);
+		return;
+	}
+	ch->launch_left = nvsim_launch_ns(qmd);
+	if (!ch->launch_left && !QMD_DEPENDENT_ENABLE(qmd)) {
 		nvsim_launch_release(ch);
-		address = QMD_DEPENDENT(qmd);
-	} while (QMD_DEPENDENT_ENABLE(qmd) && ch->state != NVSIM_CH_FAULTED);
+		return;
+	}
+	ch->state = NVSIM_CH_LAUNCH;
+	list_add_tail(&ch->in_launches, &ch->group->launches);
+	nvsim_group_queue(ch->group);
 }
 
 static void nvsim_launch_over(struct nvsim_channel *ch)
@@ -173,9 +173,10 @@ static bool nvsim_others_wait(struct nvsim_engine *e)
 void nvsim_compute_finish(struct nvsim_engine *e)
 {
 	struct nvsim_channel *ch;
+	unsigned int n;
 
 	nvsim_compute_account(e, ktime_get());
-	while (e->running) {
+	for (n = 0; n < NVSIM_FINISH_AT_ONCE && e->running; n++) {
 		ch = nvsim_group_head(e->running);
 		if (!ch || ch->launch_left)
 			break;

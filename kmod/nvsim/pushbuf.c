@@ -239,7 +239,7 @@ static void nvsim_inline_data(struct nvsim_channel *ch, const u32 *words, u32 nr
 	const u8 *from = (const u8 *)words;
 	size_t left = nr * sizeof(u32);
 
-	while (left && i->line < i->line_count) {
+	while (left && i->line < i->line_count && i->done < i->line_length) {
 		size_t n = min_t(size_t, left, i->line_length - i->done);
 		u64 to = i->out + (u64)i->line * i->pitch_out + i->done;
 

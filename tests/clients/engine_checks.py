@@ -324,6 +324,22 @@ def check_a_launch_takes_its_time() -> None:
         assert grid * block_ns <= took < grid * block_ns + 200_000_000, took
 
 
+def check_launches_that_never_end() -> None:
+    """Descriptors of no time in a circle occupy their group, and neither the machine nor others."""
+    device = _device()
+    first, second = Queue(device), Queue(_device())
+    circle = launch(first.qmd, 0, first.semaphore(1), 1)
+    qmd = circle[-64:]
+    qmd[15], qmd[16] = first.qmd >> 8, 1
+    first.submit(*circle[:-64], *qmd)
+    wait_until(lambda: first.value(1) == 1)
+    for i in range(1, 5):
+        second.submit(*launch(second.qmd, 100, second.semaphore(1), i))
+        wait_until(lambda i=i: second.value(1) == i)  # type: ignore[misc]
+    assert first.get() == 0
+    assert device.client.free(first.channel) == nvrm.OK
+
+
 def check_groups_share_the_engine() -> None:
     """Two launches at once take twice as long, and end at nearly the same time."""
     block_ns = _block_ns()
