@@ -4,6 +4,7 @@
 #include <linux/seq_file.h>
 
 #include "books.h"
+#include "uvm.h"
 
 static struct dentry *nvsim_debugfs;
 
@@ -42,6 +43,9 @@ void nvsim_debugfs_init(void)
 
 	nvsim_debugfs = debugfs_create_dir("nvsim", NULL);
 	debugfs_create_file("books", 0400, nvsim_debugfs, NULL, &nvsim_books_fops);
+	debugfs_create_atomic_t("uvm_spaces_own", 0400, nvsim_debugfs, &nvsim_uvm_spaces_own);
+	debugfs_create_atomic_t("uvm_spaces_shared", 0400, nvsim_debugfs,
+				&nvsim_uvm_spaces_shared);
 	for (i = 0; i < nvsim_config.gpus; i++) {
 		snprintf(name, sizeof(name), "gpu%u", i);
 		nvsim_gpus[i].debugfs = debugfs_create_dir(name, nvsim_debugfs);

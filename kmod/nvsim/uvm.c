@@ -22,6 +22,10 @@ static dev_t nvsim_uvm_dev;
 static struct cdev nvsim_uvm_cdev;
 static struct class *nvsim_uvm_class;
 
+/* VA spaces made so far that are tied to a process, and that are not; shown in debugfs. */
+atomic_t nvsim_uvm_spaces_own = ATOMIC_INIT(0);
+atomic_t nvsim_uvm_spaces_shared = ATOMIC_INIT(0);
+
 /* private_data: a VA space, or, after UVM_MM_INITIALIZE, a holder of another file that is one. */
 struct nvsim_uvm_file {
 	struct nvsim_uvm uvm;
@@ -69,7 +73,10 @@ static u32 nvsim_uvm_initialize(struct nvsim_uvm *uvm, void *arg)
 			status = NV_ERR_INVALID_ARGUMENT;
 	} else {
 		uvm->flags = p->flags;
-		if (!(p->flags & UVM_INIT_FLAGS_SHARED)) {
+		if (p->flags & UVM_INIT_FLAGS_SHARED) {
+			atomic_inc(&nvsim_uvm_spaces_shared);
+		} else {
+			atomic_inc(&nvsim_uvm_spaces_own);
 			uvm->mm = current->mm;
 			mmgrab(uvm->mm);
 		}

@@ -23,6 +23,8 @@ struct nvsim_uvm {
 	u64 range_groups;			/* made so far */
 };
 
+extern atomic_t nvsim_uvm_spaces_own, nvsim_uvm_spaces_shared;
+
 enum nvsim_uvm_type {
 	NVSIM_UVM_EXTERNAL,	/* RM memory is mapped into it */
 	NVSIM_UVM_SEMAPHORES,	/* pool: host memory, mapped on request */
