@@ -18,6 +18,7 @@ _COMMANDS = {
     "create": "vgpu.cli.slices",
     "fabric": "vgpu.cli.fabric",
     "list": "vgpu.cli.slices",
+    "pool": "vgpu.cli.pool",
     "rm": "vgpu.cli.slices",
     "run": "vgpu.cli.run",
     "show": "vgpu.cli.slices",
