@@ -28,7 +28,7 @@
 /* Long launches are told of in pieces, so that utilisation shows them while they run. */
 #define NVSIM_ACCOUNT_NS		(100 * NSEC_PER_MSEC)
 
-/* Descriptors of no time that depend on each other in a circle must not hold the engine for ever. */
+/* Descriptors of no time that depend on each other in a circle must not hold the engine. */
 #define NVSIM_FINISH_AT_ONCE		64
 
 enum { RELEASE_FOUR_WORDS, RELEASE_ONE_WORD, RELEASE_TWO_WORDS };

@@ -147,7 +147,7 @@ enum nvsim_where {
  */
 struct nvsim_mem {
 	struct kref ref;		/* who holds it allocated */
-	struct kref kept;		/* who needs the pages: all of the above together, and others */
+	struct kref kept;		/* who needs the pages: all of the above, and others */
 	enum nvsim_where where;
 	struct nvsim_gpu *gpu;
 	u64 size;			/* as booked, multiple of PAGE_SIZE */
