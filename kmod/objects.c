@@ -169,15 +169,15 @@ static u32 vgpu_slice_of(const struct vgpu_call *call, u32 client, u32 handle)
 	return slice;
 }
 
-static bool vgpu_handle_used(const struct vgpu_call *call, u32 handle)
+static bool vgpu_object_known(const struct vgpu_call *call, u32 client, u32 handle)
 {
 	struct vgpu_tenant *tenant = call->tenant;
-	bool used;
+	bool known;
 
 	spin_lock(&tenant->lock);
-	used = vgpu_book_find(&tenant->book, call->req.client, handle);
+	known = vgpu_book_find(&tenant->book, client, handle);
 	spin_unlock(&tenant->lock);
-	return used;
+	return known;
 }
 
 /* The driver would choose, and its choice could be forged in the answer. */
@@ -190,7 +190,7 @@ static void vgpu_choose_handle(struct vgpu_call *call, struct vgpu_pending *pend
 		return;
 	do {
 		handle = VGPU_HANDLE_BASE | (atomic_inc_return(&last) & VGPU_HANDLE_MASK);
-	} while (vgpu_handle_used(call, handle));
+	} while (vgpu_object_known(call, call->req.client, handle));
 	vgpu_rm_set_object(&call->req, pending->seal->mem, call->len, handle);
 }
 
@@ -202,9 +202,8 @@ static u64 vgpu_implicit_bytes(const struct vgpu_call *call, u32 slice)
 	vgpu_backing_version(&call->node->drv, version);
 	calibration = vgpu_calibration(call->tenant->slices[slice].uuid, version);
 	if (call->req.takes == VGPU_TAKES_CHANNEL)
-		return calibration.channel_bytes ? calibration.channel_bytes : VGPU_CHANNEL_DEFAULT;
-	return calibration.context_bytes ? calibration.context_bytes :
-					   vgpu_ask_context_bytes(call, slice);
+		return calibration.known ? calibration.channel_bytes : VGPU_CHANNEL_DEFAULT;
+	return calibration.known ? calibration.context_bytes : vgpu_ask_context_bytes(call, slice);
 }
 
 /* 0, or the RM status to refuse with. */
@@ -216,8 +215,11 @@ static u32 vgpu_take(struct vgpu_call *call, struct vgpu_pending *pending)
 	u64 bytes = req->bytes;
 
 	if (req->op == VGPU_RM_DUP) {
-		/* What is not in the book is another tenant's, or nothing. */
-		if (!vgpu_client_ok(call, req->src_client))
+		/*
+		 * What is not in the book is another tenant's, or nothing. Whether the source may
+		 * be had is the driver's to say: its owner can have shared it with other processes.
+		 */
+		if (!vgpu_object_known(call, req->src_client, req->src_object))
 			return VGPU_NV_ERR_INVALID_OBJECT_HANDLE;
 		pending->charge = vgpu_charge_of(tenant, req->src_client, req->src_object);
 		return VGPU_NV_OK;
@@ -341,7 +343,7 @@ static long vgpu_alloc_forward(struct vgpu_call *call, struct vgpu_pending *pend
 	long ret;
 
 	vgpu_choose_handle(call, pending);
-	used = req->object && vgpu_handle_used(call, req->object);
+	used = req->object && vgpu_object_known(call, req->client, req->object);
 	ret = vgpu_backing_ioctl(&call->node->drv, call->file, call->cmd, seal->addr);
 	if (vgpu_seal_broken(seal)) {
 		vgpu_file_punish(vgpu_file_of(call->file));

@@ -16,7 +16,9 @@
 #include "tenant.h"
 
 #define VGPU_BOOK_BUCKETS	1024
-#define VGPU_MIB		20
+
+/* Bytes for people: "1.5 GiB", "512 MiB". */
+#define VGPU_SIZE_LEN		24
 
 static DEFINE_XARRAY(vgpu_tenants);
 static DEFINE_MUTEX(vgpu_tenants_mutex);
@@ -51,6 +53,20 @@ void vgpu_reason(char *reason, const char *fmt, ...)
 	va_start(args, fmt);
 	vscnprintf(reason, VGPU_REASON_LEN, fmt, args);
 	va_end(args);
+}
+
+static const char *vgpu_size_text(char *text, u64 bytes)
+{
+	u64 mib = bytes >> 20, tenths = mib * 10 >> 10;
+
+	/* GiB only where a tenth says it all: two figures that differ must not look the same. */
+	if (!mib || tenths << 10 != mib * 10)
+		snprintf(text, VGPU_SIZE_LEN, "%llu MiB", mib);
+	else if (tenths % 10)
+		snprintf(text, VGPU_SIZE_LEN, "%llu.%llu GiB", tenths / 10, tenths % 10);
+	else
+		snprintf(text, VGPU_SIZE_LEN, "%llu GiB", tenths / 10);
+	return text;
 }
 
 static bool vgpu_name_ok(const char *name)
@@ -143,6 +159,12 @@ static int vgpu_slice_init(struct vgpu_slice *slice, const struct vgpu_slice_spe
 
 static void vgpu_tenant_free(struct vgpu_tenant *tenant)
 {
+	u32 i;
+
+	/* Everything charged hung on a file, and there is none. */
+	WARN_ON_ONCE(tenant->book.objects);
+	for (i = 0; i < tenant->nr_slices; i++)
+		WARN_ON_ONCE(tenant->slices[i].ledger.cur);
 	kvfree(tenant->book.buckets);
 	kfree(tenant);
 }
@@ -233,12 +255,13 @@ static int vgpu_tenant_admit_locked(const struct vgpu_tenant *tenant, char *reas
 		const struct vgpu_slice *slice = &tenant->slices[i];
 		u64 sum = vgpu_sum_of_limits_locked(slice->uuid_bytes);
 		u64 left = sum < slice->capacity ? slice->capacity - sum : 0;
+		char asked[VGPU_SIZE_LEN], free[VGPU_SIZE_LEN], all[VGPU_SIZE_LEN];
 
 		if (slice->ledger.max <= left)
 			continue;
-		vgpu_reason(reason, "%s: %llu MiB asked, %llu MiB of %llu MiB not given to others",
-			    slice->uuid, slice->ledger.max >> VGPU_MIB, left >> VGPU_MIB,
-			    slice->capacity >> VGPU_MIB);
+		vgpu_reason(reason, "%s: %s asked, %s of %s not given to others", slice->uuid,
+			    vgpu_size_text(asked, slice->ledger.max), vgpu_size_text(free, left),
+			    vgpu_size_text(all, slice->capacity));
 		return -ENOSPC;
 	}
 	return 0;
@@ -522,6 +545,7 @@ int vgpu_calibrate(const struct vgpu_ioc_calibrate *arg, char *reason)
 		memcpy(entry->driver, arg->driver, sizeof(entry->driver));
 		list_add_tail(&entry->link, &vgpu_calibrated);
 	}
+	entry->bytes.known = true;
 	entry->bytes.channel_bytes = arg->channel_bytes;
 	entry->bytes.context_bytes = arg->context_bytes;
 unlock:

@@ -91,8 +91,9 @@ struct vgpu_tenant {
 	struct vgpu_slice slices[];
 };
 
-/* What a driver takes without naming a size; 0 where it is not known. */
+/* What a driver takes without naming a size, when that was measured. */
 struct vgpu_calibration {
+	bool known;
 	u64 channel_bytes;
 	u64 context_bytes;
 };
