@@ -60,7 +60,7 @@ def _discover() -> list[str]:
     return done.stdout.splitlines()
 
 
-def _load(file: str | None) -> "Fabric":
+def load(file: str | None) -> "Fabric":
     try:
         from vgpu.pool.fabric.discovery import read_discovery
         from vgpu.pool.fabric.graph import Fabric
@@ -90,7 +90,7 @@ def show(file: str | None, tables: str | None, as_json: bool) -> None:
     """Show levels, leaves, hosts and cables."""
     from vgpu.pool.fabric import report
 
-    found = _load(file)
+    found = load(file)
     followed = _follow(found, tables)
     usage = followed[1] if followed else None
     if as_json:
@@ -115,7 +115,7 @@ def check(file: str | None, tables: str | None, as_json: bool) -> None:
     from vgpu.pool.fabric.check import check as check_cables
     from vgpu.pool.fabric.check import check_routes
 
-    found = _load(file)
+    found = load(file)
     followed = _follow(found, tables)
     findings = check_cables(found)
     if followed:
@@ -144,7 +144,7 @@ def plot(file: str | None, tables: str | None, output: str) -> None:
     """Draw the fabric as SVG; with --tables, cables by the paths that they carry."""
     from vgpu.pool.fabric.plot import svg
 
-    found = _load(file)
+    found = load(file)
     followed = _follow(found, tables)
     try:
         Path(output).write_text(svg(found, followed[1] if followed else None))
@@ -168,7 +168,7 @@ def export(file: str | None, form: str | None) -> None:
 
     if form is None:
         raise UsageError("no format", "see 'vgpu fabric export --help'")
-    found = _load(file)
+    found = load(file)
     from vgpu.pool.fabric.export import FORMATS
 
     click.echo(FORMATS[form](found), nl=False)

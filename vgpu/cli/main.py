@@ -22,6 +22,7 @@ _COMMANDS = {
     "rm": "vgpu.cli.slices",
     "run": "vgpu.cli.run",
     "show": "vgpu.cli.slices",
+    "slurm": "vgpu.cli.slurm",
 }
 
 
