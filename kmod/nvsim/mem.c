@@ -48,7 +48,7 @@ static void nvsim_mem_free(struct kref *kept)
 
 	xa_for_each(&mem->pages, index, page) {
 		if (mem->where == NVSIM_MEM_USER)
-			unpin_user_pages_dirty_lock(&page, 1, true);
+			unpin_user_pages_dirty_lock(&page, 1, !mem->read_only);
 		else
 			__free_page(page);
 		cond_resched();
@@ -81,12 +81,15 @@ void nvsim_mem_put(struct nvsim_mem *mem)
 	kref_put(&mem->ref, nvsim_mem_release);
 }
 
-struct page *nvsim_mem_page(struct nvsim_mem *mem, pgoff_t index, bool create)
+struct page *nvsim_mem_page(struct nvsim_mem *mem, pgoff_t index, bool write)
 {
 	struct page *page = xa_load(&mem->pages, index);
 
+	if (write && mem->read_only)
+		return NULL;
+
 	/* A page stays until release, so a found one needs no lock. */
-	if (page || !create || mem->where == NVSIM_MEM_USER || index >= mem->size >> PAGE_SHIFT)
+	if (page || !write || mem->where == NVSIM_MEM_USER || index >= mem->size >> PAGE_SHIFT)
 		return page;
 
 	mutex_lock(&mem->lock);
@@ -116,6 +119,7 @@ u32 nvsim_mem_pin(u64 address, u64 size, bool writable, struct nvsim_mem **resul
 	status = nvsim_mem_create(NULL, NULL, NVSIM_MEM_USER, 0, size, &mem);
 	if (status != NV_OK)
 		return status;
+	mem->read_only = !writable;
 	while (index < size >> PAGE_SHIFT) {
 		got = pin_user_pages_fast(address + (index << PAGE_SHIFT),
 					  min_t(u64, (size >> PAGE_SHIFT) - index, NVSIM_PIN_BATCH),

@@ -149,6 +149,7 @@ struct nvsim_mem {
 	struct kref ref;		/* who holds it allocated */
 	struct kref kept;		/* who needs the pages: all of the above, and others */
 	enum nvsim_where where;
+	bool read_only;			/* NVSIM_MEM_USER that was pinned for reading */
 	struct nvsim_gpu *gpu;
 	u64 size;			/* as booked, multiple of PAGE_SIZE */
 	u64 offset;			/* "physical" offset that the driver reports */
@@ -175,10 +176,11 @@ void nvsim_mem_keep(struct nvsim_mem *mem);
 void nvsim_mem_unkeep(struct nvsim_mem *mem);
 
 /*
- * The page at index, which stays in place until the last nvsim_mem_put(). With create a missing one
- * is made (zeroed) and NULL means that the machine is out of memory; without, NULL reads as zeros.
+ * The page at index, which stays in place until the last nvsim_mem_put(). With write a missing one is
+ * made (zeroed), and NULL means that the machine is out of memory or the memory must not be written;
+ * without, NULL reads as zeros.
  */
-struct page *nvsim_mem_page(struct nvsim_mem *mem, pgoff_t index, bool create);
+struct page *nvsim_mem_page(struct nvsim_mem *mem, pgoff_t index, bool write);
 
 /* ---- Clients and objects (object.c) ---- */
 

@@ -40,6 +40,9 @@ static u32 nvsim_rm_map_locked(struct nvsim_file *file, u32 handle, u32 device, 
 		return status;
 	if (!obj->mem && obj->class != TURING_USERMODE_A)
 		return NV_ERR_INVALID_OBJECT;
+	/* The pages are the caller's own: there is nothing to map that it does not have. */
+	if (obj->mem && obj->mem->where == NVSIM_MEM_USER)
+		return NV_ERR_NOT_SUPPORTED;
 	if (obj->mem && (check_add_overflow(offset, length, &end) || end > obj->mem->size))
 		return NV_ERR_INVALID_LIMIT;
 

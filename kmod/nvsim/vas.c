@@ -431,8 +431,10 @@ int nvsim_vas_copy(struct nvsim_vas *vas, u64 to, u64 from, size_t len)
 	return 0;
 }
 
-static void nvsim_mem_clear(struct nvsim_mem *mem, u64 offset, size_t len)
+static int nvsim_mem_clear(struct nvsim_mem *mem, u64 offset, size_t len)
 {
+	if (mem->read_only)
+		return -EFAULT;
 	while (len) {
 		size_t in_page = offset_in_page(offset);
 		size_t n = min(len, PAGE_SIZE - in_page);
@@ -444,6 +446,7 @@ static void nvsim_mem_clear(struct nvsim_mem *mem, u64 offset, size_t len)
 		offset += n;
 		len -= n;
 	}
+	return 0;
 }
 
 int nvsim_vas_clear(struct nvsim_vas *vas, u64 va, size_t len)
@@ -451,12 +454,15 @@ int nvsim_vas_clear(struct nvsim_vas *vas, u64 va, size_t len)
 	while (len) {
 		struct nvsim_span span;
 		size_t n;
+		int err;
 
 		if (!nvsim_vas_find(vas, va, &span))
 			return -EFAULT;
 		n = min_t(u64, len, span.length);
-		nvsim_mem_clear(span.mem, span.offset, n);
+		err = nvsim_mem_clear(span.mem, span.offset, n);
 		nvsim_mem_unkeep(span.mem);
+		if (err)
+			return err;
 		va += n;
 		len -= n;
 	}

@@ -106,6 +106,39 @@ def check_fill_and_inline() -> None:
     assert ctypes.string_at(cpu + 65536, 20004) == bytes(20000) + b"\xff" * 4
 
 
+def check_read_only_pages_are_not_written() -> None:
+    """Host pages that were registered for reading can be read by the engine and nothing else."""
+    queue = Queue(_device())
+    device = queue.device
+    path = Path("/tmp/read-only")
+    path.write_bytes(b"r" * MIB)
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    with path.open("rb") as file:
+        where = libc.mmap(None, ctypes.c_size_t(MIB), 1, 1, file.fileno(), ctypes.c_long(0))
+
+    def register(flags: int) -> tuple[int, int]:
+        p = bytearray(56)
+        struct.pack_into("<IIIII", p, 0, device.client.handle, device.handle, 0, 0x71, flags)
+        struct.pack_into("<QQ", p, 24, where, MIB - 1)
+        struct.pack_into("<i", p, 48, -1)
+        assert nvrm.call(device.node.fd, 0x27, p) == 0
+        return word(p, 8), word(p, 40)
+
+    assert register(1 << 30)[1] == 0x1E  # not writable
+    handle, status = register(1 << 30 | 1 << 22)
+    assert status == nvrm.OK
+    queue.space.map(handle, MIB, FAR)
+    _, cpu = _memory(queue, FAR + MIB)
+    queue.submit(*copy(FAR + MIB, FAR, 4096), *release(queue.semaphore(0), 1))
+    wait_until(lambda: queue.value(0) == 1)
+    assert ctypes.string_at(cpu, 4096) == b"r" * 4096
+    queue.submit(*fill(FAR, 0, 1024), *release(queue.semaphore(0), 2))
+    time.sleep(0.2)
+    assert queue.value(0) == 1
+    assert path.read_bytes() == b"r" * MIB
+
+
 def check_methods_go_on_in_the_next_segment() -> None:
     queue = Queue(_device())
     words = release(queue.semaphore(0), 9)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import json
 import mmap
@@ -343,7 +344,7 @@ def check_os_descriptor() -> None:
     client = Client()
     device = client.device()
     area = mmap.mmap(-1, MIB)
-    where = nvrm.ctypes.addressof(nvrm.ctypes.c_char.from_buffer(area))
+    where = ctypes.addressof(ctypes.c_char.from_buffer(area))
     p = bytearray(56)
     struct.pack_into("<IIIII", p, 0, client.handle, device.handle, 0, 0x71, 1 << 30)
     struct.pack_into("<QQ", p, 24, where, MIB - 1)
