@@ -6,7 +6,7 @@
 all: modules
 
 setup:
-	scripts/setup
+	scripts/setup --tests
 
 modules: setup
 	scripts/build-native
