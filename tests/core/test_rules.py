@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from ring0.build import FREESTANDING, TREE, compiler
-from ring0.native import ffi
+from ring0.native import ffi, lib
 
 FILES = sorted([*TREE.glob("kmod/core/*.[ch]"), *TREE.glob("kmod/abi/*.[ch]")])
 PORT = TREE / "kmod/core/port.h"
@@ -56,3 +56,11 @@ def test_python_and_the_compiler_agree_on_every_struct() -> None:
     assert len(names) > 20
     for name in names:
         assert ffi.sizeof(f"struct {name}") > 0
+
+
+def test_the_typed_face_names_what_is_there() -> None:
+    stub = (TREE / "vgpu/_native.pyi").read_text()
+    body = stub[stub.index("class _Lib") : stub.index("\nffi: _FFI")]
+    names = re.findall(r"^    (?:def )?(\w+)[:(]", body, re.M)
+    assert len(names) > 20
+    assert [name for name in names if not hasattr(lib, name)] == []

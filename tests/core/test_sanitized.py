@@ -20,9 +20,13 @@ TESTS = [
 ]
 
 
-@pytest.mark.skipif("VGPU_NATIVE" in os.environ, reason="runs inside itself")
-def test_core_and_abi_under_sanitizers() -> None:
-    extension = Builder(TREE / "build/asan", *FLAGS).link("_native")
+@pytest.fixture(scope="module")
+def builder() -> Builder:
+    return Builder(TREE / "build/asan", *FLAGS)
+
+
+def test_core_and_abi_under_sanitizers(builder: Builder) -> None:
+    extension = builder.link("_native")
     env = os.environ | {
         "LD_PRELOAD": preload("libasan.so", "libubsan.so"),
         "VGPU_NATIVE": str(extension),
@@ -37,14 +41,12 @@ def test_core_and_abi_under_sanitizers() -> None:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
 
-@pytest.mark.skipif("VGPU_NATIVE" in os.environ, reason="runs inside itself")
-def test_the_sanitizers_see_an_overrun(tmp_path: Path) -> None:
+def test_the_sanitizers_see_an_overrun(builder: Builder, tmp_path: Path) -> None:
     source = TREE / "kmod/core/ledger.c"
     broken = tmp_path / "kmod/core/ledger.c"
     broken.parent.mkdir(parents=True)
     text = source.read_text().replace('#include "', f'#include "{source.parent}/')
     broken.write_text(text.replace("kind >= VGPU_CHARGE_KINDS", "kind > 64"))
-    builder = Builder(tmp_path / "build", *FLAGS)
     extension = builder.link("overrun", {source.relative_to(TREE): broken})
     code = (
         "from ring0.native import lib, ffi; l = ffi.new('struct vgpu_ledger *');"
