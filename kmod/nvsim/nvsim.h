@@ -176,9 +176,9 @@ void nvsim_mem_keep(struct nvsim_mem *mem);
 void nvsim_mem_unkeep(struct nvsim_mem *mem);
 
 /*
- * The page at index, which stays in place until the last nvsim_mem_put(). With write a missing one is
- * made (zeroed), and NULL means that the machine is out of memory or the memory must not be written;
- * without, NULL reads as zeros.
+ * The page at index, which stays in place until the last nvsim_mem_put(). With write a missing one
+ * is made (zeroed), and NULL means that the machine is out of memory or that the memory must not be
+ * written; without, NULL reads as zeros.
  */
 struct page *nvsim_mem_page(struct nvsim_mem *mem, pgoff_t index, bool write);
 
