@@ -48,13 +48,14 @@ class Usage:
     @property
     def follows(self) -> list[str]:
         """The routing engines whose rule the tables keep. What sets ftree apart is that hosts
-        which all send to the one n places on are never in each other's way."""
+        which all send to the one n places on are not in each other's way; twice the least is
+        let pass, since opensm's order of the hosts need not be that of their names."""
         names = []
         if self.minimal:
             names.append("minhop")
         if not self.down_up:
             names.append("updn")
-            if self.minimal and self.one_root and self.shift <= self.shift_least:
+            if self.minimal and self.one_root and self.shift <= 2 * self.shift_least:
                 names.append("ftree")
         return names
 
