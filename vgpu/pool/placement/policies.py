@@ -168,7 +168,7 @@ class Vgpu(Fgd):
     # find no whole node any more.
     FILLED = 0.05
     # Per cent of FGD's scale for each thousandth of a GPU lost to a bad fit. From 0.1 to 0.4 it
-    # makes less than 0.2 points of difference.
+    # made up to 0.3 points of difference, on one seed of four workloads.
     FIT = 0.15
 
     def __init__(self, cluster: Cluster, requests: Sequence[Request]) -> None:
