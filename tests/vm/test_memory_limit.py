@@ -101,6 +101,6 @@ def test_limits_never_sum_above_the_gpu(tenants: Tenants) -> None:
     tenants.create("a", "8GiB")
     refused = tenants.vgpu("create", "b", "--gpu", "0", "--memory", "8GiB", check=False)
     assert refused.returncode == 1
-    assert "Error: " in refused.stderr and "GiB" in refused.stderr
+    assert "Error: " in refused.stderr and "8 GiB" in refused.stderr
     assert [it["name"] for it in json.loads(tenants.vgpu("list", "--json").stdout)] == ["a"]
     tenants.create("b", "8GiB", options="--overcommit")
