@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was taken is given back, once, whatever ends the taker: T-ACC2, 3, 5."""
+"""What was taken is given back, once, whatever ends the taker: T-ACC1, 2, 3, 5."""
 
 from __future__ import annotations
 
@@ -11,6 +11,29 @@ from guest.image import TREE
 from tenants import CUDA, GiB, MiB, Tenants, client, lines
 
 HELD = r"\{.*\}"
+
+
+def test_t_acc1_no_order_of_calls_makes_the_books_wrong(tenants: Tenants) -> None:
+    """T-ACC1: double frees, absurd sizes and a full slice: free is limit less used, and never more.
+
+    Ring 0 does this against an oracle; here the driver's books are the oracle.
+    """
+    tenants.create("a", "256MiB")
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    program = ("/usr/bin/python3", str(TREE / "tests/clients/unruly.py"), str(seed), "1500")
+    process = tenants.popen("a", *program)
+    said = json.loads(process.wait_output(HELD, timeout=300)[0])
+    ledger = tenants.ledger("a")
+    assert said["total"] == ledger["memory_max"] == 256 * MiB
+    assert said["held"] == ledger["memory_current"] == tenants.used()
+    assert said["free"] == 256 * MiB - said["held"]
+    assert 0 <= said["lowest"] <= said["highest"] <= 256 * MiB
+    assert ledger["memory_peak"] <= 256 * MiB
+    assert ledger["refusals"] > 0
+    process.close_stdin()
+    assert process.wait().returncode == 0
+    assert tenants.current("a") == tenants.used() == 0
 
 
 def test_t_acc2_each_process_sees_what_remains(tenants: Tenants) -> None:
