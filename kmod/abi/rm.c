@@ -61,15 +61,28 @@ const char *vgpu_rm_version(u32 n)
 	return NULL;
 }
 
+/* Index of the first row whose number is not below @nr; tables are ordered by number. */
+static u32 first_row(const struct vgpu_rm_table *table, u32 nr)
+{
+	u32 low = 0;
+	u32 high = table->nr;
+	u32 mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (table->rows[mid].nr < nr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 const struct vgpu_rm_row *vgpu_rm_row(const struct vgpu_rm_table *table, u32 nr)
 {
-	u32 i;
+	u32 i = first_row(table, nr);
 
-	for (i = 0; i < table->nr; i++) {
-		if (table->rows[i].nr == nr)
-			return &table->rows[i];
-	}
-	return NULL;
+	return i < table->nr && table->rows[i].nr == nr ? &table->rows[i] : NULL;
 }
 
 const struct vgpu_rm_row *vgpu_rm_item(const struct vgpu_rm_abi *abi, u32 item)
@@ -106,7 +119,10 @@ static bool get(const struct vgpu_rm_field *field, u32 index, const void *buf, u
 	if (at < 0 || field->width > sizeof(*value))
 		return false;
 	*value = 0;
-	memcpy(value, (const u8 *)buf + at, field->width);
+	if (field->width == sizeof(u32))
+		memcpy(value, (const u8 *)buf + at, sizeof(u32));
+	else
+		memcpy(value, (const u8 *)buf + at, field->width);
 	return true;
 }
 
@@ -320,14 +336,62 @@ static const struct vgpu_rm_row *find_escape(const struct vgpu_rm_table *table, 
 	const struct vgpu_rm_row *row;
 	u32 i;
 
-	for (i = 0; i < table->nr; i++) {
+	for (i = first_row(table, nr); i < table->nr && table->rows[i].nr == nr; i++) {
 		row = &table->rows[i];
-		if (row->nr != nr)
-			continue;
 		if (len == row->size || (len > row->size && row->size2 == VGPU_ANY_SIZE))
 			return row;
 	}
 	return NULL;
+}
+
+/* The fields of an escape, in one pass: every ioctl goes through here. */
+static void decode_outer(struct vgpu_rm_req *req, const void *buf)
+{
+	const struct vgpu_rm_row *row = req->row;
+	u64 v;
+	u32 i;
+
+	for (i = 0; i < row->nr_fields; i++) {
+		if (!get(&row->fields[i], 0, buf, req->len, &v))
+			continue;
+		switch (row->fields[i].slot) {
+		case VGPU_F_CLIENT:
+			req->client = v;
+			break;
+		case VGPU_F_PARENT:
+			req->parent = v;
+			break;
+		case VGPU_F_OBJECT:
+			req->object = v;
+			break;
+		case VGPU_F_CLASS:
+			req->class = v;
+			break;
+		case VGPU_F_CMD:
+			req->cmd = v;
+			break;
+		case VGPU_F_FLAGS:
+			req->flags = v;
+			break;
+		case VGPU_F_SRC_CLIENT:
+			req->src_client = v;
+			break;
+		case VGPU_F_SRC_OBJECT:
+			req->src_object = v;
+			break;
+		case VGPU_F_PTR:
+			req->ptr = v;
+			break;
+		case VGPU_F_PTR_SIZE:
+			req->ptr_size = v;
+			break;
+		case VGPU_F_FD:
+			req->fd = (s32)v;
+			break;
+		default:
+			break;
+		}
+	}
 }
 
 void vgpu_rm_decode(const struct vgpu_rm_abi *abi, bool ctl, u32 nr, const void *buf, u32 len,
@@ -351,19 +415,7 @@ void vgpu_rm_decode(const struct vgpu_rm_abi *abi, bool ctl, u32 nr, const void 
 		return;
 	}
 
-	req->client = value(row, VGPU_F_CLIENT, buf, len);
-	req->parent = value(row, VGPU_F_PARENT, buf, len);
-	req->object = value(row, VGPU_F_OBJECT, buf, len);
-	req->class = value(row, VGPU_F_CLASS, buf, len);
-	req->cmd = value(row, VGPU_F_CMD, buf, len);
-	req->flags = value(row, VGPU_F_FLAGS, buf, len);
-	req->src_client = value(row, VGPU_F_SRC_CLIENT, buf, len);
-	req->src_object = value(row, VGPU_F_SRC_OBJECT, buf, len);
-	req->ptr = value(row, VGPU_F_PTR, buf, len);
-	req->ptr_size = value(row, VGPU_F_PTR_SIZE, buf, len);
-	if (vgpu_rm_field(row, VGPU_F_FD))
-		req->fd = (s32)value(row, VGPU_F_FD, buf, len);
-
+	decode_outer(req, buf);
 	switch (req->op) {
 	case VGPU_RM_ALLOC:
 		decode_alloc(req);

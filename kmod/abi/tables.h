@@ -39,6 +39,7 @@
 #define UNSUPPORTED(nr, size, name)	REFUSED0(nr, size, CLASS_REFUSED, ANY, NOT_SUPPORTED, name)
 #define CONTROL_OFF(nr, name)		REFUSED0(nr, 0, CONTROL_REFUSED, ANY, NOT_SUPPORTED, name)
 
+/* Rows are in the order of their numbers, and are searched so. */
 #define TABLE(rows)	{ rows, COUNT_OF(rows) }
 
 /**

@@ -39,6 +39,12 @@ def test_no_number_twice_and_every_field_inside(table: str) -> None:
             assert field.offset + field.width * count <= max(row.size, 4), name(row)
 
 
+@pytest.mark.parametrize("table", TABLES)
+def test_rows_are_in_the_order_of_their_numbers(table: str) -> None:
+    numbers = [row.nr for row in rows(table)]
+    assert numbers == sorted(numbers)
+
+
 def test_every_refused_escape_can_say_so() -> None:
     for row in rows("escapes"):
         if row.refuse:
