@@ -151,21 +151,51 @@ static void vgpu_call_trace(const struct vgpu_call *call, long ret, u64 begin)
 			 req->cmd : req->class, ret, begin ? ktime_get_ns() - begin : 0);
 }
 
+/*
+ * Most calls of a running program are controls that are nothing to us; they are not sealed. What
+ * remains of the double fetch here: another thread may make the command one of the table
+ * afterwards. It gains an answer as the driver gives it, or an imported object that the book does
+ * not know, which can keep the memory of another client of the same file's process alive past its
+ * charge.
+ */
+static bool vgpu_plain_control(const struct vgpu_node *node, unsigned int cmd, unsigned long arg,
+			       u32 *control)
+{
+	const struct vgpu_rm_abi *abi = node->drv.abi;
+
+	if (_IOC_NR(cmd) != abi->control_nr || _IOC_SIZE(cmd) != abi->control_size ||
+	    node->kind != VGPU_NODE_CTL)
+		return false;
+	if (get_user(*control, (u32 __user *)(arg + abi->control_cmd)))
+		return false;
+	return !vgpu_rm_row(abi->controls, *control);
+}
+
 static long vgpu_frontend_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	const struct vgpu_node *node = vgpu_node_of(file);
 	u64 begin = trace_vgpu_ioctl_enabled() ? ktime_get_ns() : 0;
-	struct vgpu_call call = {
-		.file = file,
-		.node = node,
-		.tenant = node->tenant,
-		.cmd = cmd,
-		.arg = (void __user *)arg,
-		.len = _IOC_SIZE(cmd),
-	};
+	struct vgpu_call call;
 	u64 small[24];
+	u32 control;
 	long ret;
 
+	if (vgpu_plain_control(node, cmd, arg, &control)) {
+		ret = vgpu_backing_ioctl(&node->drv, file, cmd, arg);
+		trace_vgpu_ioctl(node->tenant->id, node->kind, node->index, _IOC_NR(cmd), control,
+				 ret, begin ? ktime_get_ns() - begin : 0);
+		return ret;
+	}
+
+	call.file = file;
+	call.node = node;
+	call.tenant = node->tenant;
+	call.cmd = cmd;
+	call.arg = (void __user *)arg;
+	call.len = _IOC_SIZE(cmd);
+	/* Filled by decoding; traced also when nothing could be decoded. */
+	call.req.op = VGPU_RM_OTHER;
+	call.req.class = 0;
 	if (call.len <= sizeof(small)) {
 		call.outer = small;
 		ret = vgpu_call_run(&call);

@@ -19,6 +19,9 @@
 		.memories = &vgpu_r535_memories,		\
 		.uvm = &vgpu_r535_uvm,				\
 		.items = &vgpu_r535_items,			\
+		.control_nr = 0x2a,				\
+		.control_size = 32,				\
+		.control_cmd = 8,				\
 		.channel_size = (bytes),			\
 	}
 

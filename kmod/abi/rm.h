@@ -230,6 +230,10 @@ struct vgpu_rm_table {
  * @memories: ALLOC_MEMORY by class
  * @uvm: nvidia-uvm by command
  * @items: list elements inside the above, by enum vgpu_rm_item
+ * @control_nr: number of RM_CONTROL; this and the next two say again what its row does, for
+ *	those that look at nothing else
+ * @control_size: bytes of its argument
+ * @control_cmd: offset of the command in it
  * @channel_size: bytes of NV_CHANNEL_ALLOC_PARAMS, the only struct that differs inside a branch
  */
 struct vgpu_rm_abi {
@@ -241,6 +245,9 @@ struct vgpu_rm_abi {
 	const struct vgpu_rm_table *memories;
 	const struct vgpu_rm_table *uvm;
 	const struct vgpu_rm_table *items;
+	u32 control_nr;
+	u32 control_size;
+	u32 control_cmd;
 	u32 channel_size;
 };
 

@@ -45,6 +45,13 @@ def test_rows_are_in_the_order_of_their_numbers(table: str) -> None:
     assert numbers == sorted(numbers)
 
 
+def test_what_is_said_of_control_twice_is_the_same() -> None:
+    (row,) = [row for row in rows("escapes") if row.what == lib.VGPU_RM_CONTROL]
+    cmd = lib.vgpu_rm_field(ffi.addressof(row), lib.VGPU_F_CMD)
+    assert (row.nr, row.size, row.where) == (ABI.control_nr, ABI.control_size, lib.VGPU_ON_CTL)
+    assert (cmd.offset, cmd.width) == (ABI.control_cmd, 4)
+
+
 def test_every_refused_escape_can_say_so() -> None:
     for row in rows("escapes"):
         if row.refuse:
