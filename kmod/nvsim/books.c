@@ -48,6 +48,7 @@ u32 nvsim_books_take(struct nvsim_gpu *gpu, struct nvsim_client *client, u32 cla
 	account->objects++;
 	account->bytes += bytes;
 	gpu->used += bytes;
+	gpu->peak = max(gpu->peak, gpu->used);
 	*result = account;
 unlock:
 	spin_unlock(&nvsim_books_lock);
@@ -80,6 +81,23 @@ u64 nvsim_books_used(struct nvsim_gpu *gpu)
 	used = gpu->used;
 	spin_unlock(&nvsim_books_lock);
 	return used;
+}
+
+u64 nvsim_books_peak(struct nvsim_gpu *gpu)
+{
+	u64 peak;
+
+	spin_lock(&nvsim_books_lock);
+	peak = gpu->peak;
+	spin_unlock(&nvsim_books_lock);
+	return peak;
+}
+
+void nvsim_books_reset_peak(struct nvsim_gpu *gpu)
+{
+	spin_lock(&nvsim_books_lock);
+	gpu->peak = gpu->used;
+	spin_unlock(&nvsim_books_lock);
 }
 
 unsigned int nvsim_books_holders(struct nvsim_gpu *gpu, struct nvsim_holder *holders,

@@ -15,6 +15,9 @@ void nvsim_books_give(struct nvsim_account *account, u64 bytes);
 
 /* Bytes of the GPU that clients hold. */
 u64 nvsim_books_used(struct nvsim_gpu *gpu);
+/* The most that they held at once since the module came or the last reset. */
+u64 nvsim_books_peak(struct nvsim_gpu *gpu);
+void nvsim_books_reset_peak(struct nvsim_gpu *gpu);
 
 /* A process and what it holds of a GPU. */
 struct nvsim_holder {

@@ -36,6 +36,20 @@ static int nvsim_used_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(nvsim_used);
 
+static int nvsim_peak_get(void *gpu, u64 *peak)
+{
+	*peak = nvsim_books_peak(gpu);
+	return 0;
+}
+
+/* Whatever is written starts it anew. */
+static int nvsim_peak_set(void *gpu, u64 unused)
+{
+	nvsim_books_reset_peak(gpu);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(nvsim_peak_fops, nvsim_peak_get, nvsim_peak_set, "%llu\n");
+
 void nvsim_debugfs_init(void)
 {
 	char name[16];
@@ -51,6 +65,8 @@ void nvsim_debugfs_init(void)
 		nvsim_gpus[i].debugfs = debugfs_create_dir(name, nvsim_debugfs);
 		debugfs_create_file("used", 0400, nvsim_gpus[i].debugfs, &nvsim_gpus[i],
 				    &nvsim_used_fops);
+		debugfs_create_file_unsafe("peak", 0600, nvsim_gpus[i].debugfs, &nvsim_gpus[i],
+					   &nvsim_peak_fops);
 	}
 }
 

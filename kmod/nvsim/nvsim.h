@@ -71,6 +71,7 @@ struct nvsim_gpu {
 	u64 vram;
 	u64 reserve;
 	u64 used;		/* bytes held by clients; nvsim_books_lock */
+	u64 peak;		/* the most that used was; nvsim_books_lock */
 	struct nvsim_engine *engine;
 	struct dentry *debugfs;
 };

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -77,6 +78,13 @@ class Tenants:
         """Bytes of a GPU that clients hold: nvsim's word, not ours."""
         return self.vm.used(gpu)
 
+    def reset_peak(self, gpu: int = 0) -> None:
+        self.vm.run(f"echo 0 > /sys/kernel/debug/nvsim/gpu{gpu}/peak", check=True)
+
+    def peak(self, gpu: int = 0) -> int:
+        """The most that clients held at once since the reset: nvsim's word too."""
+        return int(self.vm.get(f"/sys/kernel/debug/nvsim/gpu{gpu}/peak"))
+
     def remove_all(self) -> None:
         for tenant in json.loads(self.vgpu("list", "--json").stdout):
             self.vgpu("rm", tenant["name"])
@@ -88,6 +96,14 @@ class Tenants:
                 piece: dict[str, Any] = tenant["gpus"][index]
                 return piece
         raise AssertionError(f"vgpu list does not show {name}")
+
+    def left(self, name: str) -> tuple[int, int]:
+        """What the ledger and nvsim still hold once no file of the tenant is open: the last one of
+        a killed container goes a moment after `vgpu run` has ended."""
+        deadline = time.monotonic() + 60
+        while json.loads(self.vgpu("show", name, "--json").stdout)["files"]:
+            assert time.monotonic() < deadline, f"files of {name} stay open"
+        return self.current(name), self.used()
 
     def current(self, name: str, index: int = 0) -> int:
         return int(self.ledger(name, index)["memory_current"])

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import random
+import time
 
 import pytest
 from guest.image import TREE
 from tenants import CUDA, GiB, MiB, Tenants, client, lines
+from vmtest.vm import Process
 
 HELD = r"\{.*\}"
 
@@ -33,26 +35,34 @@ def test_t_acc1_no_order_of_calls_makes_the_books_wrong(tenants: Tenants) -> Non
     assert ledger["refusals"] > 0
     process.close_stdin()
     assert process.wait().returncode == 0
-    assert tenants.current("a") == tenants.used() == 0
+    assert tenants.left("a") == (0, 0)
+
+
+def sees_what_remains(tenants: Tenants, process: Process) -> None:
+    """The ledger may be above nvsim's books by what the last page of an allocation rounds to."""
+    said = json.loads(process.wait_output(HELD)[0])
+    assert said["total"] == 2 * GiB
+    assert 0 <= 2 * GiB - said["free"] - tenants.used() < 16 * MiB
 
 
 def test_t_acc2_each_process_sees_what_remains(tenants: Tenants) -> None:
     """T-ACC2: processes one after the other and at once see the true remainder."""
     tenants.create("a", "2GiB")
     for _ in range(3):
-        seen = json.loads(tenants.run("a", *CUDA, "info").stdout)
-        assert seen["total"] == 2 * GiB
-        assert 2 * GiB - seen["free"] == pytest.approx(tenants.ledger("a")["memory_peak"])
+        one = tenants.popen("a", *CUDA, "hold", "--size", "256MiB")
+        sees_what_remains(tenants, one)
+        one.kill_group()
+        one.wait()
+        assert tenants.left("a") == (0, 0)
     holders = [tenants.popen("a", *CUDA, "hold", "--size", "128MiB") for _ in range(2)]
     for holder in holders:
         holder.wait_output(HELD)
     late = tenants.popen("a", *CUDA, "hold", "--size", "128MiB")
-    said = json.loads(late.wait_output(HELD)[0])
-    assert said["free"] == 2 * GiB - tenants.current("a")
+    sees_what_remains(tenants, late)
     for holder in (*holders, late):
         holder.kill_group()
         holder.wait()
-    assert tenants.current("a") == 0
+    assert tenants.left("a") == (0, 0)
 
 
 def test_t_acc3_one_dies_the_others_go_on_and_stay_charged(tenants: Tenants) -> None:
@@ -65,16 +75,19 @@ def test_t_acc3_one_dies_the_others_go_on_and_stay_charged(tenants: Tenants) -> 
     real = tenants.used()
     holders[1].kill_group()
     holders[1].wait()
-    gone = before - tenants.current("a")
-    assert gone >= 256 * MiB
-    # nvsim's books fell by the same.
-    assert real - tenants.used() == pytest.approx(gone, abs=16 * MiB)
+    deadline = time.monotonic() + 60
+    while real - tenants.used() < 256 * MiB:
+        assert time.monotonic() < deadline
+    # What is left on the ledger is what the others hold, as nvsim has it.
+    while not 0 <= tenants.current("a") - tenants.used() < 16 * MiB:
+        assert time.monotonic() < deadline
+    assert before - tenants.current("a") >= 256 * MiB
+    assert tenants.used() > 512 * MiB
     assert holders[0].poll() is None and holders[2].poll() is None
     for holder in holders:
         holder.kill_group()
         holder.wait()
-    assert tenants.current("a") == 0
-    assert tenants.used() == 0
+    assert tenants.left("a") == (0, 0)
 
 
 def test_t_acc5_ten_thousand_cycles_leave_nothing(tenants: Tenants) -> None:
@@ -84,8 +97,7 @@ def test_t_acc5_ten_thousand_cycles_leave_nothing(tenants: Tenants) -> None:
     assert (cycle["done"], cycle["status"]) == (10000, 0)
     assert fill["done"] == 128
     assert tenants.ledger("a")["refusals"] == 1
-    assert tenants.current("a") == 0
-    assert tenants.used() == 0
+    assert tenants.left("a") == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -107,5 +119,4 @@ def test_t_acc5_kill_9_at_random_moments(
     done = json.loads(tenants.run("a", *killer, *command, timeout=400).stdout)
     assert done["killed"] > rounds // 2
     assert tenants.ledger("a")["memory_peak"] > 0
-    assert tenants.current("a") == 0
-    assert tenants.used() == 0
+    assert tenants.left("a") == (0, 0)
