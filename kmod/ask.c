@@ -130,7 +130,7 @@ u64 vgpu_ask_context_bytes(const struct vgpu_call *call, u32 slice)
 	return bytes;
 }
 
-static bool vgpu_fill_views(const struct vgpu_call *call, const void *cards, u32 len,
+static void vgpu_fill_views(const struct vgpu_call *call, const void *cards, u32 len,
 			    struct vgpu_gpu_view *views)
 {
 	char reason[VGPU_REASON_LEN] = "";
@@ -146,7 +146,6 @@ static bool vgpu_fill_views(const struct vgpu_call *call, const void *cards, u32
 						      &views[i].gpu_id))
 			views[i].gpu_id = VGPU_NO_GPU;
 	}
-	return true;
 }
 
 /*
@@ -162,6 +161,7 @@ const struct vgpu_gpu_view *vgpu_ask_views(const struct vgpu_call *call)
 	u32 len = item->size * VGPU_CARDS;
 	struct vgpu_gpu_view *views;
 	struct vgpu_seal *seal;
+	bool failed;
 
 	/* Pairs with the cmpxchg below: what is published is filled. */
 	if (smp_load_acquire(&vf->views))
@@ -169,17 +169,19 @@ const struct vgpu_gpu_view *vgpu_ask_views(const struct vgpu_call *call)
 	views = kcalloc(tenant->nr_slices, sizeof(*views), GFP_KERNEL_ACCOUNT);
 	if (!views)
 		return NULL;
-	seal = vgpu_seal_open(vgpu_file_of(call->file), len);
+	seal = vgpu_seal_open(vf, len);
 	if (IS_ERR(seal)) {
 		kfree(views);
 		return NULL;
 	}
-	if (vgpu_ask(call, row, seal, len) || !vgpu_fill_views(call, seal->mem, len, views)) {
-		vgpu_seal_close(vgpu_file_of(call->file), seal);
+	failed = vgpu_ask(call, row, seal, len);
+	if (!failed)
+		vgpu_fill_views(call, seal->mem, len, views);
+	vgpu_seal_close(vf, seal);
+	if (failed) {
 		kfree(views);
 		return NULL;
 	}
-	vgpu_seal_close(vgpu_file_of(call->file), seal);
 	/* Another thread may have asked at the same time. */
 	if (cmpxchg(&vf->views, NULL, views))
 		kfree(views);

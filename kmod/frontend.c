@@ -152,11 +152,10 @@ static void vgpu_call_trace(const struct vgpu_call *call, long ret, u64 begin)
 }
 
 /*
- * Most calls of a running program are controls that are nothing to us; they are not sealed. What
- * remains of the double fetch here: another thread may make the command one of the table
- * afterwards. It gains an answer as the driver gives it, or an imported object that the book does
- * not know, which can keep the memory of another client of the same file's process alive past its
- * charge.
+ * Most calls of a running program are controls that are nothing to us; no control is sealed. So
+ * another thread may put a command of the table in its place before the driver reads it. What that
+ * wins: a report that was not rewritten, or a control that a tenant may not make. An object that is
+ * imported so is not in the book, and keeps memory that its process had charged past the free.
  */
 static bool vgpu_plain_control(const struct vgpu_node *node, unsigned int cmd, unsigned long arg,
 			       u32 *control)
