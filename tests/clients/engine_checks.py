@@ -12,11 +12,12 @@ import signal
 import struct
 import sys
 import time
-import traceback
 from pathlib import Path
 from typing import Any
 
+import checks
 import nvrm
+from checks import wait_until
 from gpuqueue import (
     SIZE,
     Doorbell,
@@ -36,7 +37,6 @@ from gpuqueue import (
     release,
     rm_map,
     unmap,
-    wait_until,
 )
 from nvrm import Client, Device, Node, word
 
@@ -538,27 +538,5 @@ def check_killed_while_working() -> None:
         wait_until(lambda: nvrm.used() == 0)
 
 
-def checks() -> list[str]:
-    return [name for name in globals() if name.startswith("check_")]
-
-
-def main() -> int:
-    failed = 0
-    for name in sys.argv[1:] or checks():
-        pid = os.fork()
-        if pid == 0:
-            try:
-                globals()[name]()
-            except BaseException:
-                traceback.print_exc()
-                os._exit(1)
-            os._exit(0)
-        bad = os.waitpid(pid, 0)[1] != 0
-        wait_until(lambda: nvrm.used() == 0)
-        failed += bad
-        print(f"{'FAILED' if bad else 'ok':6} {name}", flush=True)
-    return failed != 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(checks.run(globals()))

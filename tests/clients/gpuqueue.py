@@ -11,7 +11,6 @@ import mmap
 import os
 import resource
 import struct
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -69,14 +68,6 @@ def peek(address: int, size: int = 4) -> int:
 
 def poke(address: int, value: int) -> None:
     ctypes.c_uint32.from_address(address).value = value
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > end:
-            raise AssertionError("it did not happen in time")
-        time.sleep(0.0005)
 
 
 def rm_map(client: Client, device: int, memory: int, fd: int, length: int) -> int:

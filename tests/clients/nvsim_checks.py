@@ -13,11 +13,11 @@ import struct
 import sys
 import threading
 import time
-import traceback
-from collections.abc import Callable
 from pathlib import Path
 
+import checks
 import nvrm
+from checks import wait_until
 from nvrm import Client, Node, call, word
 
 MIB = 1 << 20
@@ -43,7 +43,7 @@ def check_books_follow_memory() -> None:
     assert nvrm.used() == 0x20000
     client.close()
     device.node.close()
-    _wait_for(lambda: nvrm.used() == 0 and nvrm.books() == [])
+    wait_until(lambda: nvrm.used() == 0 and nvrm.books() == [])
 
 
 def check_rounding() -> None:
@@ -223,7 +223,7 @@ def check_registered_file_keeps_the_client() -> None:
     client.close()
     assert nvrm.used() == MIB  # the GPU file holds the nvidiactl
     device.node.close()
-    _wait_for(lambda: nvrm.used() == 0)
+    wait_until(lambda: nvrm.used() == 0)
 
 
 def check_open_gpu_is_needed() -> None:
@@ -329,7 +329,7 @@ def check_export() -> None:
     assert client.control(client.handle, 0x3D05, p) == nvrm.OK
     client.close()
     device.node.close()
-    _wait_for(lambda: nvrm.used() == MIB)
+    wait_until(lambda: nvrm.used() == MIB)
     other = Client()
     target = other.device()
     p = bytearray(struct.pack("<iIIII", carrier.fd, 1, target.handle, target.handle, 0))
@@ -427,7 +427,7 @@ def check_killed_while_allocating() -> None:
         time.sleep(0.01)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-    _wait_for(lambda: nvrm.used() == 0)
+    wait_until(lambda: nvrm.used() == 0)
     assert nvrm.books() == []
 
 
@@ -490,35 +490,5 @@ def check_cards_and_ids() -> None:
         assert uuid in proc.read_text()
 
 
-def _wait_for(condition: Callable[[], bool]) -> None:
-    """The last reference of a file may go a moment after the call that dropped it."""
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, nvrm.books()
-        time.sleep(0.01)
-
-
-def checks() -> list[str]:
-    return [name for name in globals() if name.startswith("check_")]
-
-
-def main() -> int:
-    failed = 0
-    for name in sys.argv[1:] or checks():
-        pid = os.fork()
-        if pid == 0:
-            try:
-                globals()[name]()
-            except BaseException:
-                traceback.print_exc()
-                os._exit(1)
-            os._exit(0)
-        bad = os.waitpid(pid, 0)[1] != 0
-        _wait_for(lambda: nvrm.used() == 0)
-        failed += bad
-        print(f"{'FAILED' if bad else 'ok':6} {name}", flush=True)
-    return failed != 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(checks.run(globals()))

@@ -10,13 +10,14 @@ import os
 import signal
 import struct
 import sys
-import traceback
 import uuid
 from pathlib import Path
 
+import checks
 import nvrm
+from checks import wait_until
 from engine_checks import _refused
-from gpuqueue import Queue, copy, error_of, map_fd, peek, poke, release, unmap, wait_until
+from gpuqueue import Queue, copy, error_of, map_fd, peek, poke, release, unmap
 from nvrm import Client, Device, Node, word
 
 MIB = 1 << 20
@@ -300,23 +301,5 @@ def check_killed_with_everything_mapped() -> None:
         wait_until(lambda: nvrm.used() == 0)
 
 
-def main() -> int:
-    failed = 0
-    for name in sys.argv[1:] or [name for name in globals() if name.startswith("check_")]:
-        pid = os.fork()
-        if pid == 0:
-            try:
-                globals()[name]()
-            except BaseException:
-                traceback.print_exc()
-                os._exit(1)
-            os._exit(0)
-        bad = os.waitpid(pid, 0)[1] != 0
-        wait_until(lambda: nvrm.used() == 0)
-        failed += bad
-        print(f"{'FAILED' if bad else 'ok':6} {name}", flush=True)
-    return failed != 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(checks.run(globals()))
