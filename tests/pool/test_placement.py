@@ -25,7 +25,8 @@ from vgpu.pool.placement.policies import Fgd, Vgpu
 from vgpu.pool.placement.simulate import POLICIES, Run, arrivals, run
 from vgpu.pool.placement.trace import read_nodes, read_pods
 
-TRACES = Path(os.environ.get("VGPU_TRACES", "/work/shared/data")) / "openb"
+TREE = Path(__file__).parents[2]
+TRACES = Path(os.environ.get("VGPU_TRACES", TREE.parent / "shared" / "data")) / "openb"
 NODES = TRACES / "openb_node_list_gpu_node.csv"
 needs_traces = pytest.mark.skipif(
     not NODES.exists(),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policies: which node, and which of its GPUs."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from vgpu.pool.placement.packing import values
 REFUSED = -np.inf
 
 
-class Policy:
+class Policy(ABC):
     """Scores of nodes are kept by what is asked of CPU and GPU: a placement changes one node, and
     only the nodes that changed since are scored again."""
 
@@ -65,9 +66,9 @@ class Policy:
         usable = np.flatnonzero(self.cluster.usable(request, np.array([row]))[0])
         return tuple(int(it) for it in usable[: request.gpus])
 
+    @abstractmethod
     def score(self, request: Request, rows: Ints) -> tuple[Floats, Ints]:
         """The more, the better; and of a job for one GPU, which of the node's GPUs."""
-        raise NotImplementedError
 
     def tightest(self, request: Request, rows: Ints) -> Ints:
         """The GPU with the least left that is still enough."""
